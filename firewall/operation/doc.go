@@ -11,7 +11,11 @@
 //
 //	git     git.go        git over HTTP: fetch, push to named refs (push.go), and LFS (lfs.go)
 //	github  github.go     GitHub's API by a table of operations, REST and GraphQL
-//	npm …   registry.go   package registries: downloads
+//	npm …   registry.go   npm, pypi, go, crates and oci: downloads by tables of
+//	                      paths (registrykinds.go); publishing, accounts and tokens
+//	                      for more than pulling are refused. Searches are reads, and
+//	                      npm's audit of installed versions is let out, for npm
+//	                      shows it to nobody else.
 //	https   web.go        any other API: methods and paths
 //
 // Promises:

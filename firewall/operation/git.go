@@ -210,7 +210,7 @@ func (r repository) entryFor(words ...string) string {
 	e := entry{target: r.String(), words: words}
 	e.text = strings.Join(append([]string{"git:" + e.target}, words...), " ")
 	again, message, _ := parseGit(e)
-	if message != "" || !again.repo.includes(r) {
+	if message != "" || len(e.text) > maxEntry || !again.repo.includes(r) {
 		return ""
 	}
 	return e.text

@@ -53,6 +53,11 @@ type kind struct {
 // kinds are all of them, in the order in which they judge.
 var kinds = []kind{
 	{word: "git", compile: compileGit, covers: coversGit, words: wordsGit},
+	npmRegistry.asKind(),
+	pypiRegistry.asKind(),
+	goRegistry.asKind(),
+	cratesRegistry.asKind(),
+	ociRegistry.asKind(),
 	{word: "https", compile: compileWeb, covers: coversWeb, words: wordsWeb},
 }
 

@@ -96,6 +96,8 @@ func TestWords(t *testing.T) {
 		"git:github.com/acme/app lfs":                     "git: read acme/app and its large files at github.com",
 		"git:github.com/acme/app push refs/heads/agent/*": "git: read acme/app at github.com, and push to refs/heads/agent/* there",
 		"git:github.com/acme/app lfs push":                "git: read acme/app at github.com, and upload large files there",
+		"npm:read":                                        "npm: download packages",
+		"npm:npm.example.com/team read":                   "npm: download packages at npm.example.com/team",
 		"https://*.Example.org  POST  /**":                "POST of /** at any host below example.org",
 		"https://b\u00fccher.example GET /":               "GET of / at xn--bcher-kva.example",
 	} {

@@ -1,0 +1,218 @@
+package operation
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+)
+
+// registries is what the entries of one kind of registry allow: "npm:read" for the
+// public one, "npm:npm.example.com/team read" for another.
+type registries struct {
+	kind  *registryKind
+	sites []registrySite
+}
+
+// registryKind is one protocol of packages, as data.
+type registryKind struct {
+	word   string
+	public []registrySite
+	data   map[string][]string // hosts to which a named registry leads for its files
+	routes []registryRoute
+
+	// segments reads a path whose segments hold slashes; nil refuses it.
+	segments func(Path) []string
+
+	// refusal is a text that the kind's clients show; nil = they show a plain one.
+	refusal func(message string) any
+}
+
+// registrySite is a host of a registry, and the path below which it is.
+type registrySite struct {
+	text   string // the entry
+	host   Host
+	prefix []string
+	files  bool // it serves files alone, at paths of any form
+}
+
+// registryRoute is one request of a protocol.
+type registryRoute struct {
+	method  string // GET means HEAD as well
+	pattern string // segments as path.Match has them; "**" = one or more
+	query   string // "" = none; "*" = any
+	name    string // of the operation, for people
+	writes  bool   // known, and refused: a download it is not
+
+	// check refuses by what else the request says; nil = nothing more to check.
+	check func(req *Request, body *Body) error
+}
+
+func (k *registryKind) asKind() kind {
+	return kind{word: k.word, compile: k.compile, covers: k.covers, words: k.words}
+}
+
+func (k *registryKind) compile(entries []entry) (service, []Problem) {
+	r := &registries{kind: k}
+	var problems []Problem
+	for _, e := range entries {
+		sites, message, hint := k.parse(e)
+		if message != "" {
+			problems = append(problems, Problem{e.index, message, hint})
+			continue
+		}
+		r.sites = append(r.sites, sites...)
+	}
+	return r, problems
+}
+
+func (k *registryKind) parse(e entry) (sites []registrySite, message, hint string) {
+	hint = fmt.Sprintf("write it as %s:read, or %s:HOST read for a registry of your own", k.word, k.word)
+	switch {
+	case e.target == "read" && len(e.words) == 0:
+		for _, s := range k.public {
+			s.text = e.text
+			sites = append(sites, s)
+		}
+		return sites, "", ""
+	case !slices.Equal(e.words, []string{"read"}):
+		return nil, fmt.Sprintf("%q names something else than reading", e.text), hint
+	}
+	name, below, hasPath := strings.Cut(e.target, "/")
+	host, message, hostHint := parseHost(name)
+	switch {
+	case message != "":
+		return nil, message, hostHint
+	case host.Wildcard:
+		return nil, fmt.Sprintf("%q names no one host", e.text), hint
+	}
+	site := registrySite{text: e.text, host: host}
+	if hasPath {
+		read, err := ParsePath("/" + below)
+		if err != nil || read.Slashes || slices.ContainsFunc(read.Segments, isPartWildcard) || slices.Contains(read.Segments, "*") {
+			return nil, fmt.Sprintf("%q names no path of a registry", e.text), hint
+		}
+		site.prefix = read.Segments
+	}
+	sites = append(sites, site)
+	for _, name := range k.data[host.Name] {
+		parsed, _, _ := parseHost(name)
+		sites = append(sites, registrySite{text: e.text, host: parsed, files: true})
+	}
+	return sites, "", ""
+}
+
+// covers compares two entries of the kind.
+func (k *registryKind) covers(wide, narrow entry) bool {
+	w, bad, _ := k.parse(wide)
+	n, alsoBad, _ := k.parse(narrow)
+	return bad == "" && alsoBad == "" && !slices.ContainsFunc(n, func(one registrySite) bool {
+		return !slices.ContainsFunc(w, func(other registrySite) bool { return other.covers(one) })
+	})
+}
+
+func (k *registryKind) words(e entry) (text string, reads bool) {
+	if e.target == "read" {
+		return k.word + ": download packages", true
+	}
+	return k.word + ": download packages at " + e.target, true
+}
+
+func (s registrySite) covers(o registrySite) bool {
+	return s.host.covers(o.host) && (s.files || !o.files) && slices.Equal(s.prefix, o.prefix)
+}
+
+func (r *registries) hosts() []Host {
+	all := make([]Host, 0, len(r.sites))
+	for _, s := range r.sites {
+		all = append(all, s.host)
+	}
+	return all
+}
+
+func (r *registries) judge(_ *Memory, req *Request, body *Body) Decision {
+	d := Decision{Operation: r.kind.word + " " + req.Method + " " + req.Path.Raw}
+	d.Reason = r.kind.word + ":read is for downloads, and this is none that it knows"
+	for _, s := range r.sites {
+		if s.host.matches(req.Host, req.Port) && r.decide(&d, s, req, body) {
+			break
+		}
+	}
+	if !d.Allowed && r.kind.refusal != nil {
+		text, _ := json.Marshal(r.kind.refusal("sandbox: " + d.Reason))
+		d.Answer = &Answer{Status: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}}, Body: text}
+	}
+	return d
+}
+
+// decide decides by one site. ok says that it is certain: no other site allows it.
+func (r *registries) decide(d *Decision, s registrySite, req *Request, body *Body) (ok bool) {
+	route, ok := r.kind.route(s, req)
+	if !ok {
+		return false
+	}
+	d.Operation = r.kind.word + " " + route.name + " " + req.Path.Raw
+	if route.writes {
+		d.Reason = r.kind.word + ":read is for downloads, and this is " + route.name
+		return true
+	}
+	if route.check != nil {
+		if err := route.check(req, body); err != nil {
+			d.Reason = err.Error()
+			return true
+		}
+	}
+	d.Allowed, d.Rule, d.Reason = true, s.text, "the entry allows downloads"
+	return true
+}
+
+var filesRoute = registryRoute{name: "download"}
+
+// route finds the request in the kind's table.
+func (k *registryKind) route(s registrySite, req *Request) (route registryRoute, ok bool) {
+	method := req.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	if s.files {
+		return filesRoute, method == http.MethodGet
+	}
+	segments := req.Path.Segments
+	if req.Path.Slashes {
+		if k.segments == nil {
+			return route, false
+		}
+		segments = k.segments(req.Path)
+	}
+	if len(segments) <= len(s.prefix) || !slices.Equal(segments[:len(s.prefix)], s.prefix) {
+		return route, false
+	}
+	for _, route := range k.routes {
+		if route.method == method && (route.query == "*" || req.Query == "" || route.writes) &&
+			matchPattern(strings.Split(route.pattern, "/"), segments[len(s.prefix):]) {
+			return route, true
+		}
+	}
+	return route, false
+}
+
+// matchPattern matches segments by path.Match, and "**" by one or more of them. A
+// segment that is empty matches "" alone.
+func matchPattern(pattern, segments []string) bool {
+	if len(pattern) == 0 || len(segments) == 0 {
+		return len(pattern) == len(segments)
+	}
+	if pattern[0] == "**" {
+		if segments[0] == "" {
+			return false
+		}
+		return matchPattern(pattern[1:], segments[1:]) || matchPattern(pattern, segments[1:])
+	}
+	if segments[0] == "" || pattern[0] == "" {
+		return segments[0] == pattern[0] && matchPattern(pattern[1:], segments[1:])
+	}
+	ok, err := path.Match(pattern[0], segments[0])
+	return ok && err == nil && matchPattern(pattern[1:], segments[1:])
+}
