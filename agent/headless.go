@@ -26,6 +26,7 @@ type Headless struct {
 	// ProjectSettings makes Claude obey the project's settings, with hooks, and read
 	// all of its instructions itself.
 	ProjectSettings bool
+	JSONSchema      string   // of the answer, as JSON; "" = the answer is text. See agent/structured
 	MCPConfigs      []string // files with MCP servers that Claude starts
 	Resume          string   // the conversation to go on with, which claude finds in its folder; "" = a new one
 	ExtraArgs       []string // appended as they are; see CheckExtraArgs
@@ -52,6 +53,7 @@ func (h Headless) Args() []string {
 	if h.MaxBudgetUSD > 0 {
 		args = option(args, "--max-budget-usd", strconv.FormatFloat(h.MaxBudgetUSD, 'f', -1, 64))
 	}
+	args = option(args, "--json-schema", h.JSONSchema)
 	return h.texts(args)
 }
 

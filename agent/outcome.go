@@ -17,13 +17,15 @@ const (
 	MaxBudget Conclusion = "max_budget" // Headless.MaxBudgetUSD reached
 	// MaxRepeats: the agent made the same calls with the same results too often.
 	MaxRepeats Conclusion = "max_repeats"
-	APIError   Conclusion = "api_error"  // the model API failed
-	AuthError  Conclusion = "auth_error" // the model API refused the credential
-	NoResult   Conclusion = "no_result"  // the agent ended without a result event
-	Timeout    Conclusion = "timeout"
-	Cancelled  Conclusion = "cancelled"
-	Attended   Conclusion = "attended" // a person worked with it on a terminal until it ended; no failure
-	Tampered   Conclusion = "tampered" // the output cannot be Claude's alone, or no model stands behind it
+	// SchemaMismatch: the answer does not fit the schema that it was asked for.
+	SchemaMismatch Conclusion = "schema_mismatch"
+	APIError       Conclusion = "api_error"  // the model API failed
+	AuthError      Conclusion = "auth_error" // the model API refused the credential
+	NoResult       Conclusion = "no_result"  // the agent ended without a result event
+	Timeout        Conclusion = "timeout"
+	Cancelled      Conclusion = "cancelled"
+	Attended       Conclusion = "attended" // a person worked with it on a terminal until it ended; no failure
+	Tampered       Conclusion = "tampered" // the output cannot be Claude's alone, or no model stands behind it
 	// Unsandboxed: Claude worked on this machine without a sandbox. Nothing was watched, so
 	// nothing is judged, and no reader of results takes it for a run in the sandbox.
 	Unsandboxed Conclusion = "unsandboxed"

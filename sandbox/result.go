@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -96,6 +97,15 @@ type Result struct {
 	Notes    []string         // what the run left closed or unread, and the user may not expect
 	Commits  []gitdir.Commits // of the agent, that can be applied
 	Warnings []string         // what the user should know, of the plan and of what the agent left behind
+}
+
+// Structured is the answer as JSON, where the run was asked for one by a schema and is a
+// success; nil otherwise.
+func (r *Result) Structured() []byte {
+	if r.Agent == nil || !r.Outcome.OK() || !json.Valid(r.Agent.Structured) {
+		return nil
+	}
+	return r.Agent.Structured
 }
 
 // About is a run in one line, for people. The words may be the agent's.

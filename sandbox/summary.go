@@ -87,6 +87,7 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 		MeteredUSD    float64          `json:"meteredUsd"`    // what they cost at list price, likewise
 		Models        []spending.Spent `json:"meteredModels"` // both by model, the dearest first
 		Result        string           `json:"result,omitempty"`
+		Structured    json.RawMessage  `json:"structured,omitempty"` // the answer, where a schema was given and it fits
 		Egress        []report.Row     `json:"egress"`
 		EgressMore    int              `json:"egressMore,omitempty"` // rows that are left out
 		Changed       []string         `json:"changedFiles"`         // the dangerous ones first; a folder with very many ends with "/"
@@ -117,6 +118,7 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 	if a := result.Agent; a != nil {
 		summary.SessionID, summary.CostUSD, summary.Turns, summary.Result = a.SessionID, agent.RoundUSD(a.CostUSD), a.Turns, a.Text
 	}
+	summary.Structured = result.Structured()
 	summary.SessionID = cmp.Or(result.Conversation, summary.SessionID)
 	if result.Egress != nil && result.Egress.Rows != nil {
 		shown := result.Egress.First(maxSummaryRows)

@@ -201,6 +201,7 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 		r.result.Outcome = agent.JudgeAttended(evidence)
 	} else {
 		r.result.Outcome = agent.Judge(evidence)
+		r.checkAnswer()
 	}
 	switch {
 	case unprotected != "":
@@ -247,6 +248,17 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 	if err := r.collect(r.ending.look); err != nil {
 		r.host.Say("warning: " + err.Error())
 		r.loseUnwritten("the network's log", err)
+	}
+}
+
+// checkAnswer holds a successful run's answer against the schema that it was asked for.
+func (r *run) checkAnswer() {
+	schema := r.plan.Asked.Schema
+	if schema == nil || !r.result.Outcome.OK() {
+		return
+	}
+	if err := schema.Check(r.result.Agent.Structured); err != nil {
+		r.result.Outcome = agent.Outcome{Conclusion: agent.SchemaMismatch, Message: err.Error()}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/agent/structured"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/workspace"
 )
@@ -80,6 +81,8 @@ type Options struct {
 	// IdleTimeout ends a run whose Claude writes nothing and asks the model nothing for
 	// this time; 0 = never.
 	IdleTimeout time.Duration
+	// Schema is what the answer must fit; nil = it is text.
+	Schema *structured.Schema
 	// MaxRepeats ends an agent that makes the same calls with the same results so
 	// often; 0 = never. See credproxy.Limits.
 	MaxRepeats int

@@ -154,6 +154,9 @@ func (o Options) Plan(s settings.Settings, f Facts) (*Plan, error) {
 		return nil, err
 	}
 	p.Warnings = slices.Concat(p.Warnings, shown, open)
+	if o.Schema != nil {
+		o.Headless.JSONSchema = o.Schema.Text()
+	}
 	o.Headless = o.Instructions.of(o.Headless, workingDir(o.Folder))
 	if err := p.addServers(&o, s); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -8,7 +9,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/agent/structured"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
@@ -18,6 +22,8 @@ type agentFlags struct {
 	maxTurns     int
 	maxBudgetUSD float64
 	maxRepeats   int
+	schema       string
+	answer       *structured.Schema // that schema names
 	systemPrompt string
 	claudePath   string
 	hostedWeb    bool
@@ -33,6 +39,8 @@ func (o *agentFlags) Register(f *pflag.FlagSet) {
 	f.Float64Var(&o.maxBudgetUSD, "max-budget-usd", 0, "end after this many US dollars at list price")
 	f.IntVar(&o.maxRepeats, "max-repeats", runplan.DefaultRepeats,
 		"end an agent that makes the same one or two calls with the same results so often; 0 = never")
+	f.StringVar(&o.schema, "json-schema", "", "the answer must fit this JSON Schema: a file, or the schema itself; "+
+		"it is checked outside of the sandbox and stands in the summary")
 	f.DurationVar(&o.idleTimeout, "idle-timeout", 0,
 		"end when Claude has written nothing and asked the model nothing for this time, such as 10m")
 	f.StringVar(&o.systemPrompt, "append-system-prompt", "", "text to add to Claude's system prompt")
@@ -54,9 +62,30 @@ func (o *agentFlags) check(f *pflag.FlagSet) error {
 	return agent.CheckExtraArgs(o.arguments)
 }
 
+// readSchema reads --json-schema. A run on a terminal has no answer that could fit.
+func (o *agentFlags) readSchema(onTerminal bool) (err error) {
+	switch {
+	case o.schema == "":
+		return nil
+	case onTerminal:
+		return exitcode.With(exitcode.Usage, diag.WithHint(errors.New("--json-schema is about the answer of a headless run"),
+			"give the prompt with -p"))
+	}
+	text := []byte(o.schema)
+	if !strings.HasPrefix(strings.TrimSpace(o.schema), "{") {
+		if text, err = filekind.Read(o.schema, structured.MaxSchema); err != nil {
+			return exitcode.With(exitcode.NoInput, fmt.Errorf("--json-schema: %w", err))
+		}
+	}
+	if o.answer, err = structured.Parse(text); err != nil {
+		return exitcode.With(exitcode.Config, fmt.Errorf("--json-schema: %w", err))
+	}
+	return nil
+}
+
 func (o *agentFlags) plan(p *runplan.Options) {
 	p.ClaudePath, p.AllowHostedWeb, p.IdleTimeout = o.claudePath, o.hostedWeb, o.idleTimeout
-	p.MaxRepeats = o.maxRepeats
+	p.MaxRepeats, p.Schema = o.maxRepeats, o.answer
 	p.Headless = agent.Headless{
 		Model: o.model, MaxTurns: o.maxTurns, MaxBudgetUSD: o.maxBudgetUSD, ExtraArgs: o.arguments,
 		AppendSystemPrompt: strings.TrimSpace(agent.NetworkNotice + "\n" + o.systemPrompt),

@@ -123,6 +123,9 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 					return exitcode.With(exitcode.Usage, err)
 				}
 			}
+			if err := o.agent.readSchema(o.terminal.on); err != nil {
+				return err
+			}
 			choice, err := SandboxChoice(a, &o, given.dir)
 			if err != nil {
 				return err
