@@ -12,6 +12,22 @@ import (
 // has none. Each of these hosts is on the allowlist as well, on its port alone.
 func (p *Policy) Operations() *operation.Rules { return p.operations }
 
+// TypedEntries returns the typed entries that speak of a host, as they are written,
+// the most specific first.
+func (p *Policy) TypedEntries(name string) (entries []string) {
+	canonical, err := CanonicalName(name)
+	if err != nil {
+		return nil
+	}
+	p.allow.byName(canonical, func(e *entry) bool {
+		if e.typed && !slices.Contains(entries, e.rule) {
+			entries = append(entries, e.rule)
+		}
+		return true
+	})
+	return entries
+}
+
 // judgedPort is the one port at which operations are judged: connections to it go
 // to the guard, and they are TLS.
 var judgedPort = Port{443, TCP}

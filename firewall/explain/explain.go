@@ -9,6 +9,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/operation"
 )
 
 // Explainer explains one policy, in the words of the place where its user keeps it.
@@ -87,6 +88,10 @@ func (x *explanation) write(w io.Writer) error {
 		case why != "" && why != d.Reason:
 			line("", "no entry is offered: %s", why)
 		}
+	}
+	for _, entry := range x.policy.TypedEntries(x.target.Name) {
+		text, _ := operation.Words(entry)
+		line("may", "%s%s", text, x.origin(firewall.Decision{Verdict: firewall.Allow, Rule: entry}))
 	}
 	if hint := x.policy.PrivateFix(x.target); hint != "" {
 		line("answers", "%s", hint)

@@ -169,9 +169,15 @@ func isOdd(c rune) bool {
 // Covers reports whether one of the entries allows all that the typed entry text
 // does, which Compile accepts. It errs on the side of false: an entry that only
 // several together cover is not covered.
-func (r *Rules) Covers(text string) bool {
+func (r *Rules) Covers(text string) bool { return r.CoveredBy(text) != "" }
+
+// CoveredBy returns the entry for which Covers is true; "" when there is none.
+func (r *Rules) CoveredBy(text string) string {
+	if r == nil {
+		return ""
+	}
 	narrow := parseEntry(text)
-	return r != nil && slices.ContainsFunc(r.entries, func(wide entry) bool {
+	i := slices.IndexFunc(r.entries, func(wide entry) bool {
 		if wide.kind != narrow.kind {
 			return false
 		}
@@ -179,6 +185,10 @@ func (r *Rules) Covers(text string) bool {
 		same := wide.target == narrow.target && slices.Equal(wide.words, narrow.words)
 		return same || k.covers != nil && k.covers(wide, narrow)
 	})
+	if i < 0 {
+		return ""
+	}
+	return r.entries[i].text
 }
 
 // Words says in plain words what a typed entry allows that Compile accepts, and

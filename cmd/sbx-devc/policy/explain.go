@@ -9,24 +9,37 @@ import (
 
 func explainCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "explain HOST[:PORT]",
+		Use:   "explain HOST[:PORT] | URL --method METHOD | ENTRY",
 		Short: "Show the decision for each port of a host, the line that decides, and the line that would open it",
 		Long: `Show the firewall's decision for HOST on each relevant port: the ports that the
 policy mentions for it, those of the web and of SSH, and PORT. Each line names
 the entry that decides and its place; for a refusal it names the line to add.
+URL with --method is about one request, without a body. ENTRY is about the operations
+of an entry of the allowlist, such as git:github.com/acme/app push refs/heads/main.
 It asks the same matcher that enforces the policy; nothing is resolved or
 connected to.
 
 Exit code 0: explained, whatever the answer; 2: wrong usage; 3: the settings
 could not be read.`,
 		Example: `  sbx-devc policy explain docs.example.com
-  sbx-devc policy explain gist.github.com:443 --file sandbox.jsonc`,
-		Args:        cobra.ExactArgs(1),
+  sbx-devc policy explain gist.github.com:443 --file sandbox.jsonc
+  sbx-devc policy explain https://api.example.com/v1/models --method POST
+  sbx-devc policy explain git:github.com/acme/app push refs/heads/main`,
+		Args:        cobra.MinimumNArgs(1),
 		Annotations: map[string]string{cli.AnnotationChecker: ""},
 	}
 	file := file(cmd)
+	method := methodFlag(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		return explainHost(a, projects.SettingsFile(a, *file), args[0])
+		file := projects.SettingsFile(a, *file)
+		q, policy, ok, err := operationAsked(file, args, *method)
+		switch {
+		case !ok:
+			return explainHost(a, file, args[0])
+		case err != nil:
+			return err
+		}
+		return policy.WriteOperation(a.Stdout, q)
 	}
 	return cmd
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/explain"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/templates/adopt"
 	"github.com/org/claude-sandbox/templates/scaffold"
@@ -73,21 +74,63 @@ func loadPolicy(file string) (explain.Explainer, error) {
 
 func checkCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "check HOST[:PORT]",
-		Short: "Say whether a host may be reached, and by which entry",
+		Use:   "check HOST[:PORT] | URL --method METHOD | ENTRY",
+		Short: "Say whether a host may be reached or an operation done, and by which entry",
 		Long: `Say whether the policy lets the sandbox reach HOST, and why. It asks the same
 matcher that enforces the policy; nothing is resolved or connected to. Without
-PORT it is 443.
+PORT it is 443. URL with --method is about one request, without a body. ENTRY is about
+the operations of an entry of the allowlist, such as git:github.com/acme/app push
+refs/heads/main.
 
 Exit code 0: allowed; 1: denied; 2: wrong usage; 3: the settings could not be read.`,
 		Example: `  sbx-devc policy check api.anthropic.com
-  sbx-devc policy check git.example.net:22 --file sandbox.jsonc`,
-		Args:        cobra.ExactArgs(1),
+  sbx-devc policy check git.example.net:22 --file sandbox.jsonc
+  sbx-devc policy check https://api.example.com/v1/models --method GET
+  sbx-devc policy check git:github.com/acme/app push refs/heads/main`,
+		Args:        cobra.MinimumNArgs(1),
 		Annotations: map[string]string{cli.AnnotationChecker: ""},
 	}
 	file := file(cmd)
-	cmd.RunE = func(_ *cobra.Command, args []string) error { return check(a, projects.SettingsFile(a, *file), args[0]) }
+	method := methodFlag(cmd)
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		file := projects.SettingsFile(a, *file)
+		if q, policy, ok, err := operationAsked(file, args, *method); ok {
+			return checkOperation(a, q, policy, err)
+		}
+		return check(a, file, args[0])
+	}
 	return cmd
+}
+
+func methodFlag(cmd *cobra.Command) *string {
+	return cmd.Flags().String("method", "", "ask about a request with this method; HOST is then an https URL")
+}
+
+// operationAsked reads a question about an operation, and the policy that decides; ok
+// is false when it is about a host.
+func operationAsked(file string, args []string, method string) (q explain.Question, policy explain.Explainer, ok bool, err error) {
+	if q, ok, err = explain.ParseQuestion(args, method); !ok || err != nil {
+		return q, policy, ok, exitcode.With(exitcode.CheckUsage, err)
+	}
+	if policy, err = loadPolicy(file); err != nil {
+		err = exitcode.With(exitcode.NoCheck, err)
+	}
+	return q, policy, true, err
+}
+
+func checkOperation(a *cli.App, q explain.Question, policy explain.Explainer, err error) error {
+	if err != nil {
+		return err
+	}
+	d := policy.Decide(q)
+	fmt.Fprintf(a.Stdout, "%s %s: %s\n", d.Verdict, visible.Line(q.String()), visible.Line(d.Reason))
+	if hint := policy.Hint(d); hint != "" {
+		fmt.Fprintf(a.Stderr, "sbx-devc: hint: %s\n", hint)
+	}
+	if d.Allowed() {
+		return nil
+	}
+	return exitcode.With(exitcode.Findings, nil)
 }
 
 func check(a *cli.App, file, target string) error {

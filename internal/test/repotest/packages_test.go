@@ -107,7 +107,7 @@ var allowed = map[string][]string{
 	"firewall/kernel":             {"firewall"},
 	"firewall/report":             {"firewall", "firewall/audit", "firewall/operation"},
 	"firewall/learn":              {"firewall", "firewall/audit", "firewall/operation"},
-	"firewall/explain":            {"firewall", "firewall/audit"},
+	"firewall/explain":            {"firewall", "firewall/audit", "firewall/operation"},
 	"firewall/control":            {"firewall", "internal/peercred"},
 	"firewall/live":               {"firewall", "firewall/audit", "firewall/guard", "firewall/kernel", "firewall/owner", "firewall/resolver"},
 	"firewall/owner":              {"firewall", "firewall/audit", "firewall/kernel", "internal/peercred"},
