@@ -59,7 +59,8 @@ func ParseQuestion(words []string, method string) (q Question, ok bool, err erro
 	}
 	path, err := operation.ParsePath(cmp.Or(at.EscapedPath(), "/"))
 	if err != nil {
-		return q, true, diag.WithHint(fmt.Errorf("a request for %q is refused whatever the policy: %w", text, err), "write the path in its plain form")
+		err = fmt.Errorf("a request for %q is refused whatever the policy: %w", text, err)
+		return q, true, diag.WithHint(err, "write the path in its plain form")
 	}
 	q = Question{text: method + " " + text, hosts: []string{host}}
 	q.request = &operation.Request{Host: host, Port: 443, Method: method, Path: path, Query: at.RawQuery, Header: http.Header{}}
