@@ -96,12 +96,9 @@ func (s *session) decide(rules *operation.Rules, request *operation.Request, bod
 }
 
 func (s *session) recordDecision(d operation.Decision) error {
-	r := audit.Record{Verdict: firewall.Deny, Layer: audit.LayerHTTP, Rule: d.Rule, Reason: d.Reason}
+	r := audit.Record{Verdict: firewall.Deny, Layer: audit.LayerHTTP, Rule: d.Rule, Reason: d.Reason, Operation: d.Operation, Wants: d.Wants}
 	if d.Allowed {
 		r.Verdict = firewall.Allow
-	}
-	if d.Operation != "" && !strings.Contains(d.Reason, d.Operation) {
-		r.Reason = d.Operation + ": " + d.Reason
 	}
 	return s.record(r)
 }

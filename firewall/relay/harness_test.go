@@ -272,7 +272,7 @@ func (b *box) recorded() (out []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, r := range b.records {
-		out = append(out, fmt.Sprintf("%s %s %s", r.Verdict, r.Layer, r.Reason))
+		out = append(out, fmt.Sprintf("%s %s %s", r.Verdict, r.Layer, r.Why()))
 	}
 	return out
 }
