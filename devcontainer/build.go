@@ -70,7 +70,8 @@ func readBuild(p *Project) *Build {
 	return b
 }
 
-// Context returns the folder in the tree that the build gets.
+// Context returns the folder in the tree that the build gets: without a word about it the one
+// of the Dockerfile, as in the reference CLI 0.89 (getDockerContextPath).
 func (p *Project) Context() string {
 	if dev := p.Composed.Dev(); dev != nil {
 		if s, _, _, ok := dev.Build(); ok {
@@ -80,6 +81,11 @@ func (p *Project) Context() string {
 	for _, n := range []*jsonc.Node{p.Object().Member("build").Member("context"), p.Object().Member("context")} {
 		if s, ok := n.Str(); ok {
 			return path.Join(p.Dir, s)
+		}
+	}
+	for _, n := range []*jsonc.Node{p.Object().Member("build").Member("dockerfile"), p.Object().Member("dockerFile")} {
+		if s, ok := n.Str(); ok {
+			return path.Join(p.Dir, path.Dir(s))
 		}
 	}
 	return p.Dir

@@ -11,14 +11,17 @@ import (
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
-// firstProcess reports a container with the firewall Feature whose first process
-// is not root's, who raises the firewall.
+// firstProcess reports a container with our own firewall whose first process is not
+// root's, who raises the firewall.
 func firstProcess(v *rule.View) []rule.Finding {
-	if _, ok := v.FirewallFeature(); !ok || !v.Sandboxed() {
+	if !ours(v) {
 		return nil
 	}
 	user, known := v.StartUser()
 	if !known || rule.IsRoot(user.Value) {
+		return nil
+	}
+	if _, byFeature := v.FirewallFeature(); !byFeature && !startsInit(v, user.Notation) {
 		return nil
 	}
 	hint := `name the agent's user in "remoteUser" and leave the first process to root`
@@ -27,6 +30,19 @@ func firstProcess(v *rule.View) []rule.Finding {
 	}
 	return []rule.Finding{rule.AtRight(user, fmt.Sprintf("the container starts as %s, who cannot raise the firewall, and ends",
 		user.Value), hint)}
+}
+
+// startsInit reports whether the container starts with sbx-init: by the Dockerfile's ENTRYPOINT,
+// or by the image's, which a Dockerfile that names a user may not have left in place.
+func startsInit(v *rule.View, user rights.Notation) bool {
+	if _, hooked := firewallHook(v); hooked || !v.Root.Member("overrideCommand").Is(false) {
+		return false
+	}
+	entrypoint, _ := v.Start()
+	if entrypoint.Words == nil {
+		return user != rights.Dockerfile
+	}
+	return path.Base(entrypoint.Words[0]) == "sbx-init"
 }
 
 // featureUsers reports an agent that is root, who can take the firewall away.

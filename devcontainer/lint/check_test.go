@@ -255,7 +255,7 @@ func TestContractRules(t *testing.T) {
 		{"root by no name", with(t, `"remoteUser": "agent"`, `"remoteUser": ""`), nil, "SBX805"},
 		{"root by a variable", with(t, `"remoteUser": "agent"`, `"remoteUser": "${localEnv:SESSION:root}"`), nil, "SBX805"},
 		{"root by runArgs, whatever else is said", with(t, `"remoteUser": "agent"`, `"containerUser": "agent", "runArgs": ["-itu", "root"]`), nil, "SBX805"},
-		{"root in the value of another option", with(t, `"remoteUser": "agent"`, `"containerUser": "agent", "runArgs": ["--label", "--user=root"]`), nil, ""},
+		{"root in the value of another option", with(t, `"remoteUser": "agent"`, `"containerUser": "agent", "runArgs": ["--label", "--user=root"]`), nil, "SBX821"},
 		{"root by default", with(t, `"remoteUser": "agent",`, ""), nil, "SBX805"},
 		{"user of the Dockerfile", strings.Replace(with(t, `"remoteUser": "agent",`, ""), `"image": "a:1"`, `"build": {"dockerfile": "Dockerfile"}`, 1), func(m devcontainer.Memory) {
 			m[".devcontainer/Dockerfile"] = "FROM a@sha256:0\nUSER root\nUSER agent\n"

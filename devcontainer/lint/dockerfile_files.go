@@ -89,7 +89,10 @@ func buildVariables(v *rule.View) (out []buildVariable) {
 // buildTimeSecrets reports keys that ARG and ENV put into the image.
 func buildTimeSecrets(v *rule.View) (out []rule.Finding) {
 	for _, b := range buildVariables(v) {
-		if b.keeps() && !b.literal() {
+		if b.value != nil && !b.literal() && isPassword(b.name, b.expanded) {
+			out = append(out, v.AtDockerfile(b.start, b.end, b.name+" is written out, and stays readable in the image",
+				"use RUN --mount=type=secret,id="+b.name+", or let the person set it when the container starts"))
+		} else if b.keeps() && !b.literal() {
 			out = append(out, v.AtDockerfile(b.start, b.end, b.name+" stays readable in the image", "use RUN --mount=type=secret,id="+b.name))
 		}
 	}
@@ -170,7 +173,7 @@ func isPublicKey(name string) bool {
 	return publicKey.MatchString(path.Base(name))
 }
 
-var publicKey = regexp.MustCompile(`(?i)(cert|\bca\b|public|root|chain|gpg|keyring|archive|release)`)
+var publicKey = regexp.MustCompile(`(?i)(cert|\bca\b|bundle|public|root|chain|gpg|keyring|archive|release)`)
 
 // historyCopied notes COPY of a whole context that holds a repository, when
 // .dockerignore does not keep that out.

@@ -22,7 +22,7 @@ import (
 func fromUnpinned(v *rule.View) (out []rule.Finding) {
 	for _, i := range unpinned(v) {
 		if tag := imageTag(i.name); tag != "" && tag != "latest" {
-			out = append(out, v.AtDockerfile(i.at.Start, i.at.End, i.name+" is not pinned by digest", "write it as NAME:TAG@sha256:…"))
+			out = append(out, v.AtDockerfile(i.at.Start, i.at.End, unpinnedMessage(i.name), hintDigest))
 		}
 	}
 	return out
@@ -38,9 +38,11 @@ func newestImages(v *rule.View) (out []rule.Finding) {
 		}
 	}
 	for _, i := range images {
+		if refused, _ := imageRefused(i.name); refused != "" {
+			continue // a placeholder, or a mistake of its own
+		}
 		if tag := imageTag(i.name); tag == "" || tag == "latest" {
-			out = append(out, v.AtDockerfile(i.at.Start, i.at.End, i.name+" is whatever is newest at the time of the build",
-				"name a version, better a digest"))
+			out = append(out, v.AtDockerfile(i.at.Start, i.at.End, newestMessage(i.name), hintVersion(strings.TrimSuffix(i.name, ":latest"))))
 		}
 	}
 	return out

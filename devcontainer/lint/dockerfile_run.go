@@ -2,6 +2,8 @@ package lint
 
 import (
 	"fmt"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
+	"github.com/org/claude-sandbox/internal/diag"
 )
 
 var (
@@ -18,6 +21,81 @@ var (
 	checkers = []string{"sha256sum", "sha512sum", "sha384sum", "sha1sum", "shasum", "md5sum", "b2sum", "gpg", "gpgv", "gpg2",
 		"cosign", "minisign", "signify", "openssl", "apt-key", "slsa-verifier", "rpm", "sq", "sqv", "b3sum"}
 )
+
+// vendors are addresses whose owners' own instructions are to run what they send (November
+// 2026): a name that one organisation holds, and whatever lies below.
+var vendors = regexp.MustCompile(`^https://(sh\.rustup\.rs|static\.rust-lang\.org|(deb|rpm)\.nodesource\.com|get\.docker\.com|` +
+	`install\.python-poetry\.org|astral\.sh|bun\.sh|deno\.land|get\.pnpm\.io|getcomposer\.org|claude\.ai|starship\.rs|get\.sdkman\.io|` +
+	`get\.volta\.sh|fnm\.vercel\.app|pyenv\.run|get\.helm\.sh|dot\.net|get\.k3s\.io|sdk\.cloud\.google\.com|aka\.ms|` +
+	`raw\.githubusercontent\.com/(nvm-sh/nvm|ohmyzsh/ohmyzsh|Homebrew/install|dapr/cli|helm/helm|asdf-vm/asdf|` +
+	`microsoft/vscode-dev-containers|rbenv/rbenv-installer|deluan/zsh-in-docker)|` +
+	`github\.com/(ohmyzsh/ohmyzsh|deluan/zsh-in-docker))(/|$)`)
+
+// fromVendor reports whether all that a command fetches comes from vendors, checked by TLS.
+func fromVendor(fetcher *shell.Command) bool {
+	some := false
+	for _, w := range fetcher.Args() {
+		switch text := strings.Trim(w.Text, `"'`); {
+		case text == "-k" || text == "--insecure" || text == "--no-check-certificate":
+			return false
+		case strings.Contains(text, "://"):
+			if some = true; !vendors.MatchString(text) {
+				return false
+			}
+		}
+	}
+	return some
+}
+
+// savedThenRun finds programs that commands save to a file and then run.
+func savedThenRun(commands []*shell.Command) (fetcher, runner *shell.Command) {
+	saved := map[string]*shell.Command{}
+	for _, cmd := range commands {
+		if cmd.Is(checkers...) {
+			return nil, nil
+		}
+		if cmd.Is(shell.Downloaders...) {
+			for _, name := range savedAs(cmd) {
+				saved[path.Clean(name)] = cmd
+			}
+			continue
+		}
+		program := cmd.Words[0].Text
+		if cmd.Is(interpreters...) {
+			operands := cmd.Operands()
+			if len(operands) == 0 {
+				continue
+			}
+			program = operands[0].Text
+		} else if !strings.Contains(program, "/") {
+			continue
+		}
+		if from := saved[path.Clean(program)]; from != nil {
+			return from, cmd
+		}
+	}
+	return nil, nil
+}
+
+// savedAs names the files that a command saves what it fetches to.
+func savedAs(cmd *shell.Command) (names []string) {
+	flags := []string{"-o", "--output"}
+	if cmd.Is("wget") {
+		flags = []string{"-O", "--output-document"}
+	}
+	if w, ok := cmd.Value(flags...); ok {
+		names = append(names, w.Text)
+	}
+	for _, f := range cmd.Files {
+		names = append(names, f.Text)
+	}
+	if _, ok := cmd.Flag("-O", "--remote-name"); ok || cmd.Is("wget") && names == nil {
+		for _, w := range cmd.Operands() {
+			names = append(names, path.Base(w.Text))
+		}
+	}
+	return names
+}
 
 // ranDownload reports whether a command runs what another has just fetched:
 // curl … | sh, sh <(curl …), sh -c "$(curl …)", python -c "$(curl …)".
@@ -81,12 +159,37 @@ func downloadRun(v *rule.View) (out []rule.Finding) {
 			return
 		}
 		done[fetcher] = true
-		first := fetcher.Words[0]
-		out = append(out, v.AtDockerfile(first.Start, max(first.End, min(cmd.Words[0].End, i.End)),
-			fmt.Sprintf("what %s fetches is run by %s unseen", fetcher.Name(), cmd.Name()),
-			"save it, compare it with a checksum that the Dockerfile names, then run it; or install a package"))
+		out = append(out, ranUnseen(v, i, fetcher, cmd))
 	})
+	for _, i := range v.Build.Instructions() {
+		if fetcher, cmd := savedThenRun(i.Commands); fetcher != nil && !done[fetcher] {
+			out = append(out, ranUnseen(v, i, fetcher, cmd))
+		}
+	}
 	return out
+}
+
+func ranUnseen(v *rule.View, i *dockerfile.Instruction, fetcher, cmd *shell.Command) rule.Finding {
+	first := fetcher.Words[0]
+	f := v.AtDockerfile(first.Start, max(first.End, min(cmd.Words[0].End, i.End)), unseenMessage(fetcher, cmd),
+		"save it, compare it with a checksum that the Dockerfile names, then run it; or install a package")
+	f.Severity = unseenSeverity(fetcher)
+	return f
+}
+
+func unseenMessage(fetcher, cmd *shell.Command) string {
+	if cmd.Is(interpreters...) || cmd.Is("eval") {
+		return fmt.Sprintf("%s runs what %s fetches, and nothing compares it with a checksum", cmd.Name(), fetcher.Name())
+	}
+	return fmt.Sprintf("%s is run as %s fetches it, and nothing compares it with a checksum", cmd.Name(), fetcher.Name())
+}
+
+// unseenSeverity makes a note of what a vendor tells everybody to do.
+func unseenSeverity(fetcher *shell.Command) diag.Severity {
+	if fromVendor(fetcher) {
+		return diag.SeverityNote
+	}
+	return ""
 }
 
 // checked reports whether a step compares anything with a checksum or a
@@ -104,6 +207,9 @@ func unverified(v *rule.View) (out []rule.Finding) {
 			_, ok := ranDownload(x)
 			return ok
 		}) {
+			return
+		}
+		if fetcher, _ := savedThenRun(i.Commands); fetcher != nil {
 			return
 		}
 		if slices.ContainsFunc(cmd.Args(), func(w shell.Word) bool { return dockerfile.ArchiveOrProgram.MatchString(w.Text) }) ||

@@ -200,7 +200,8 @@ func names(set map[string]bool) []string {
 // emptyImages reports a FROM whose image has no name that an engine takes, because an
 // argument has neither a default nor a value of the configuration.
 func emptyImages(v *rule.View) (out []rule.Finding) {
-	if v.Build == nil || v.Bare { // a build may be given the value
+	// A build may be given the value, and so may a Template's Dockerfile.
+	if v.Build == nil || v.Bare || strings.Contains(v.DockerfileText(), "${templateOption:") {
 		return nil
 	}
 	before := declaredBefore(v.Build.File)

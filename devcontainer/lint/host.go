@@ -8,6 +8,7 @@ import (
 
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
@@ -201,17 +202,58 @@ func sensitiveMounts(v *rule.View) (out []rule.Finding) {
 		}
 		f := rule.AtRight(r, what+" of the host is mounted", "mount only the folder that is needed, and nothing that holds keys")
 		f.Place = r.SourceAt
+		if severity, hint := aroundWorkspace(r.Mount); severity != "" && !v.Sandboxed() && !v.Agent() {
+			f.Severity, f.Hint = severity, hint
+		}
 		out = append(out, f)
 	}
 	return onPurpose(v, out)
 }
 
+// aroundWorkspace says how grave a mount of what lies around the workspace is where no agent
+// works, and what to do; "" for any other mount. A checkout next to this one is what people
+// work on together; a folder above holds all that lies there.
+func aroundWorkspace(m rights.Mount) (severity diag.Severity, hint string) {
+	p := rights.Origin(m.Source)
+	if p.Base != "workspace" || !p.Leaves() {
+		return "", ""
+	}
+	below := p
+	for below.Leaves() {
+		below.Path = strings.TrimPrefix(strings.TrimPrefix(below.Path, ".."), "/")
+	}
+	switch {
+	case slices.ContainsFunc(slices.Concat(homeSecrets, systemDirs), below.Is):
+		return "", ""
+	case below.Path == "" || strings.HasPrefix(p.Path, "../.."):
+		return diag.SeverityWarning, "mount only the folder that is needed, next to this one or in it"
+	}
+	return diag.SeverityNote, "a colleague's machine may not have it; a volume or a multi-root workspace brings it along"
+}
+
 func hostCommands(v *rule.View) (out []rule.Finding) {
 	for _, r := range shown(v, rights.HostCommand) {
-		out = append(out, rule.AtRight(r, "initializeCommand runs on the host, each time the container is opened",
-			"do it in the Dockerfile or in onCreateCommand, which run inside"))
+		f := rule.AtRight(r, "initializeCommand runs on the host, each time the container is opened",
+			"do it in the Dockerfile or in onCreateCommand, which run inside")
+		if makesFolders(v, r) && !v.Sandboxed() && !v.Agent() {
+			f.Message = "initializeCommand runs on the host, each time the container is opened; this one makes only folders"
+			f.Hint, f.Severity = "that is what a bind mount of such a folder needs", diag.SeverityNote
+		}
+		out = append(out, f)
 	}
 	return onPurpose(v, out)
+}
+
+// makesFolders reports whether a command of the host only makes folders and empty files, for
+// mounts of them.
+func makesFolders(v *rule.View, r rights.Right) bool {
+	some, other := false, false
+	v.EachCommand(r.Node, func(_ *jsonc.Node, cmd *shell.Command) {
+		some = some || cmd.Is("mkdir")
+		other = other || !cmd.Is("mkdir", "touch", "test", "[", "true", ":") || len(cmd.Files) > 0 || cmd.Wrapped != "" ||
+			strings.Contains(cmd.Words[0].Text, "/")
+	})
+	return some && !other
 }
 
 const hintNeighbour = "let the two talk over a network, or share the one volume that is needed"

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/workspace/obeyed"
 
@@ -16,7 +17,16 @@ import (
 // literalSecrets reports keys in the files.
 func literalSecrets(v *rule.View) (out []rule.Finding) {
 	for _, r := range v.Of(rights.Env, rights.SessionEnv, rights.BuildArg) {
-		if r.Host != "" || r.Notation == rights.Dockerfile || !isSecret(r.Name, r.Value) { // dockerfileKeys reads ARG, too
+		if r.Host != "" || r.Notation == rights.Dockerfile { // dockerfileKeys reads ARG, too
+			continue
+		}
+		if !isSecret(r.Name, r.Value) {
+			if isPassword(r.Name, r.Value) && !r.Next {
+				f := rule.AtRight(r, r.Name+" is written out",
+					"everybody who has the repository has it; name it in \"secrets\", or let ${localEnv:"+r.Name+"} set it")
+				f.Severity = diag.SeverityNote
+				out = append(out, f)
+			}
 			continue
 		}
 		hint := "revoke it, and name the secret in sandbox.jsonc or in \"secrets\""
@@ -152,14 +162,42 @@ var (
 	keyForm = regexp.MustCompile(`^(sk-ant-|sk-proj-|gh[pousr]_[A-Za-z0-9]{20}|github_pat_|glpat-|A[KS]IA[A-Z0-9]{16}|` +
 		`AIza[A-Za-z0-9_-]{30}|xox[abprs]-|npm_[A-Za-z0-9]{30}|-----BEGIN [A-Z ]*PRIVATE KEY)`)
 	random = regexp.MustCompile(`^[A-Za-z0-9+/=_.-]{20,}$`)
-	digit  = regexp.MustCompile(`[0-9]`)
-	letter = regexp.MustCompile(`[A-Za-z]`)
+	// exampleKey are keys of documentation and of generators, which open nothing.
+	exampleKey = regexp.MustCompile(`(?i)example(key)?$|^django-insecure-|` +
+		`^(your|my|change|insert|replace|dummy|fake|sample|example|placeholder)[-_]`)
+	wordPart = regexp.MustCompile(`^([a-z]+|[A-Z]+|[A-Z][a-z]+|[0-9]{1,4})$`)
+	digit    = regexp.MustCompile(`[0-9]`)
+	letter   = regexp.MustCompile(`[A-Za-z]`)
+)
+
+// spoken reports whether a value is made of words and small numbers, as people choose
+// passwords for a database on their own machine: shop-user-password-321.
+func spoken(value string) bool {
+	parts := strings.FieldsFunc(value, func(r rune) bool { return r == '-' || r == '_' || r == '.' })
+	return len(parts) > 1 && !slices.ContainsFunc(parts, func(p string) bool { return len(p) > 16 || !wordPart.MatchString(p) })
+}
+
+// isPassword reports whether a value that is written out is a password of somebody's choice:
+// none of the defaults that every development database has, and no path, address or switch.
+func isPassword(name, value string) bool {
+	return passwordName.MatchString(name) && value != "" && !strings.ContainsAny(value, "$/{}<> ") && !plainValue.MatchString(value) &&
+		!exampleKey.MatchString(value)
+}
+
+var (
+	passwordName = regexp.MustCompile(`(?i)(PASSWORD|PASSWD|_PWD)$`)
+	plainValue   = regexp.MustCompile(`(?i)^(true|false|yes|no|on|off|none|null|[0-9]{1,4}|x+|\*+|(my|your|db|test|dev|local|app)?[-_]?` +
+		`(password|passw0rd|pass|secret|postgres(ql)?|root|admin|mysql|mariadb|mongo|redis|rabbitmq|guest|user|minio(admin)?|sa|default|` +
+		`dev|test|example|changeme|change-me|letmein|vscode)[-_]?[0-9]{0,4}!?)$`)
 )
 
 // isSecret reports whether a literal value is most likely a key. An example
 // password such as "postgres" is not worth a finding.
 func isSecret(name, value string) bool {
 	if strings.Contains(value, "${") {
+		return false
+	}
+	if exampleKey.MatchString(value) || spoken(value) {
 		return false
 	}
 	return keyForm.MatchString(value) || secretName.MatchString(name) && random.MatchString(value) && digit.MatchString(value) &&

@@ -8,7 +8,6 @@ import (
 
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
-	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -34,12 +33,26 @@ func startImages(v *rule.View) (out []namedImage) {
 	return out
 }
 
+// The words for an image that can change, whichever file names it.
+const hintDigest = "add @sha256:…, as the registry reports it"
+
+func unpinnedMessage(image string) string {
+	return fmt.Sprintf("the image %s is not pinned to a digest", image)
+}
+
+func newestMessage(image string) string {
+	return fmt.Sprintf("the image %s is the newest at the time of the build", strings.TrimSuffix(image, ":latest"))
+}
+
+func hintVersion(image string) string {
+	return "name a version, or better a digest: " + image + ":VERSION@sha256:…"
+}
+
 // unpinnedImages reports images that can become others under the same name.
 func unpinnedImages(v *rule.View) (out []rule.Finding) {
 	for _, i := range startImages(v) {
 		if _, tag, _ := rights.SplitImage(i.name); tag != "" && tag != "latest" {
-			out = append(out, rule.Finding{Place: i.at, Message: fmt.Sprintf("the image %s is not pinned to a digest", i.name),
-				Hint: "add @sha256:…, as the registry reports it"})
+			out = append(out, rule.Finding{Place: i.at, Message: unpinnedMessage(i.name), Hint: hintDigest})
 		}
 	}
 	return out
@@ -49,8 +62,7 @@ func unpinnedImages(v *rule.View) (out []rule.Finding) {
 func floatingImages(v *rule.View) (out []rule.Finding) {
 	for _, i := range startImages(v) {
 		if name, tag, _ := rights.SplitImage(i.name); tag == "" || tag == "latest" {
-			out = append(out, rule.Finding{Place: i.at, Message: fmt.Sprintf("the image %s is whatever was published last", name),
-				Hint: "name a version, or better a digest: " + name + ":VERSION@sha256:…"})
+			out = append(out, rule.Finding{Place: i.at, Message: newestMessage(name), Hint: hintVersion(name)})
 		}
 	}
 	return out
@@ -195,11 +207,20 @@ func pipedToShell(v *rule.View) (out []rule.Finding) {
 				return
 			}
 			commands := v.CommandsOf(n, n.Text)
-			if slices.ContainsFunc(commands, func(cmd *shell.Command) bool { _, ok := ranDownload(cmd); return ok }) {
-				r.Place = r.At(n)
-				out = append(out, v.PolicyFinding(r, r.Key+" runs what it downloads unseen",
-					"install a pinned version in the Dockerfile, or download, check the sum, then run"))
+			fetcher, cmd := savedThenRun(commands)
+			for _, c := range commands {
+				if from, ok := ranDownload(c); ok {
+					fetcher, cmd = from, c
+					break
+				}
 			}
+			if fetcher == nil {
+				return
+			}
+			r.Place = r.At(n)
+			f := v.PolicyFinding(r, unseenMessage(fetcher, cmd), "install a pinned version in the Dockerfile, or download, check the sum, then run")
+			f.Severity = unseenSeverity(fetcher)
+			out = append(out, f)
 		})
 	}
 	return out
