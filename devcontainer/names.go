@@ -2,6 +2,7 @@ package devcontainer
 
 import (
 	"path"
+	"path/filepath"
 )
 
 // The files that this package judges in addition to devcontainer.json.
@@ -31,3 +32,16 @@ func (p *Project) Kind() FileKind {
 	}
 	return ConfigFile
 }
+
+// IsConfiguration reports whether a file's name is one of those that Open makes a Project
+// of by itself: devcontainer.json, and the metadata of Features and Templates.
+func IsConfiguration(file string) bool {
+	switch filepath.Base(file) {
+	case "devcontainer.json", ".devcontainer.json", FeatureName, TemplateName:
+		return true
+	}
+	return false
+}
+
+// IsDockerfile reports whether Dockerfiles go under a file's name.
+func IsDockerfile(file string) bool { return dockerfileName.MatchString(filepath.Base(file)) }

@@ -4,6 +4,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // OpenWith is Open of the configuration at file as it would be with more files,
@@ -79,3 +80,24 @@ func (o overlay) Read(name string) ([]byte, error) {
 	}
 	return o.Tree.Read(name)
 }
+
+// OpenEdited is Open with texts that an editor has and the disk may not have yet, by
+// their absolute names. They win over the files on the disk.
+func OpenEdited(file string, texts map[string][]byte, use func(*Project) error) error {
+	full, err := filepath.Abs(file)
+	if err != nil {
+		return err
+	}
+	return open(full, func(under Tree, name string) Tree {
+		top := strings.TrimSuffix(filepath.ToSlash(full), name)
+		over := Memory{}
+		for at, text := range texts {
+			if rest, ok := strings.CutPrefix(filepath.ToSlash(at), top); ok {
+				over[rest] = string(text)
+			}
+		}
+		return layered{over, under}
+	}, use)
+}
+
+func (o layered) executable(name string) (yes, known bool) { return Executable(o.under, name) }

@@ -29,8 +29,8 @@ func completeValues(a *cli.App, root *cobra.Command) {
 	for command, flags := range map[string]map[string]func() []string{
 		"init":   {"template": templates.IDs, "topology": fixed("single", "sidecar"), "preset": firewall.PresetNames},
 		"update": {"prefer": fixed("mine", "template")},
-		"validate": {"format": fixed("text", "json", "sarif", "github"), "fail-on": fixed("error", "warning", "note"), "rule": selection.Words,
-			"ignore": selection.Words},
+		"validate": {"format": fixed("text", "json", "sarif", "github", "rdjson"), "fail-on": fixed("error", "warning", "note"),
+			"rule": selection.Words, "ignore": selection.Words},
 		"fix":       {"rule": func() []string { return checks.RuleWords(true) }},
 		"rules":     {"format": fixed("text", "json", "markdown")},
 		"explain":   {"": func() []string { return checks.RuleWords(false) }},

@@ -84,6 +84,7 @@ func commandGroups(a *cli.App) []commandGroup {
 		{"Settings", []*cobra.Command{user.SettingsCommand(a), user.ProfileCommand(a), user.TrustCommand(a)}},
 		{"Dev container files", []*cobra.Command{
 			checks.ValidateCommand(a), checks.FixCommand(a), checks.ExplainCommand(a), checks.RulesCommand(a), checks.EffectiveCommand(a),
+			checks.LSPCommand(a),
 			devfiles.UpdateCommand(a), devfiles.DriftCommand(a), devfiles.LockCommand(a), devfiles.TemplatesCommand(a),
 		}},
 		{"Images", []*cobra.Command{machine.SandboxCommand(a), image.Command(a)}},

@@ -50,9 +50,9 @@ sbx-devc.jsonc in the project or a folder above it chooses rules: docs/checks.md
 Without one, warnings of the categories security, supply-chain and style are notes,
 but in a sandbox or an agent's container; "profile": "strict" makes them warnings.
 
-Findings go to standard output; with --format sarif or github files are named
-from the root of the repository (GITHUB_WORKSPACE, or git's), wherever the
-program is started. Exit code 0: nothing at --fail-on or worse;
+Findings go to standard output; with --format sarif, github or rdjson (for
+reviewdog) files are named from the root of the repository (GITHUB_WORKSPACE, or
+git's), wherever the program is started. Exit code 0: nothing at --fail-on or worse;
 1: findings; 2: wrong usage; 3: a file could not be read.`,
 		Example: `  sbx-devc validate
   sbx-devc validate --format json --fail-on error projects/*
@@ -63,7 +63,7 @@ program is started. Exit code 0: nothing at --fail-on or worse;
 		Annotations: map[string]string{cli.AnnotationChecker: ""},
 		RunE:        func(cmd *cobra.Command, args []string) error { return validate(cmd.Context(), a, o, args) },
 	}
-	cmd.Flags().StringVar(&o.format, "format", "text", "text, json, sarif or github")
+	cmd.Flags().StringVar(&o.format, "format", "text", "text, json, sarif, github or rdjson")
 	cmd.Flags().StringVar(&o.failOn, "fail-on", "", "exit 1 on findings of this severity or worse: error, warning or note (default warning)")
 	o.add(cmd.Flags())
 	cmd.Flags().StringSliceVar(&o.rules, "rule", nil, "check only these `RULE`s, named as for --ignore")
@@ -112,7 +112,7 @@ func validate(ctx context.Context, a *cli.App, o validateOptions, paths []string
 	}
 	diag.Sort(files.Findings)
 	findings, sources := files.Findings, diag.Sources(func(file string) []byte { return files.Sources[file] })
-	if o.format == "sarif" || o.format == "github" {
+	if slices.Contains([]string{"sarif", "github", "rdjson"}, o.format) {
 		findings, sources = pathsFor(a, paths).moved(findings, sources)
 	}
 	if err := write(a.Stdout, findings, sources); err != nil {
@@ -218,8 +218,12 @@ func findingsWriter(format string, errs *[]diag.Problem) (func(io.Writer, []diag
 		}, nil
 	case "github":
 		return func(w io.Writer, f []diag.Finding, _ diag.Sources) error { return diag.WriteGitHub(w, f) }, nil
+	case "rdjson":
+		return func(w io.Writer, f []diag.Finding, _ diag.Sources) error {
+			return diag.WriteReviewdog(w, manual.Tool(), f)
+		}, nil
 	}
-	return nil, cli.UnknownValue("format", format, "text", "json", "sarif", "github")
+	return nil, cli.UnknownValue("format", format, "text", "json", "sarif", "github", "rdjson")
 }
 
 // checkPath checks everything that one argument names.
@@ -262,10 +266,12 @@ func discover(a *cli.App, path string) ([]string, error) {
 	return found, err
 }
 
+var errTerminal = errors.New("standard input is a terminal")
+
 // piped reads a configuration from standard input, and from nobody's keyboard.
 func piped(a *cli.App) ([]byte, error) {
 	if cli.IsTerminal(a.Stdin) {
-		return nil, diag.WithHint(errors.New("standard input is a terminal"),
+		return nil, diag.WithHint(errTerminal,
 			"let something write into it: git show HEAD:.devcontainer/devcontainer.json | sbx-devc validate -")
 	}
 	src, err := io.ReadAll(io.LimitReader(a.Stdin, jsonc.MaxSize+1))

@@ -119,6 +119,7 @@ var allowed = map[string][]string{
 	"devcontainer/rule":           {"devcontainer", "devcontainer/compose", "devcontainer/dockerfile", "devcontainer/pages", "devcontainer/rights", "devcontainer/schema", "devcontainer/shell", "firewall", "internal/jsonc"},
 	"devcontainer/contract":       {"devcontainer", "devcontainer/compose", "devcontainer/dockerfile", "devcontainer/org", "devcontainer/rights", "devcontainer/rule", "devcontainer/shell", "firewall", "internal/jsonc", "workspace/obeyed"},
 	"devcontainer/lint":           {"devcontainer", "devcontainer/compose", "devcontainer/contract", "devcontainer/dockerfile", "devcontainer/org", "devcontainer/pages", "devcontainer/rights", "devcontainer/rule", "devcontainer/schema", "devcontainer/shell", "internal/jsonc", "settings", "workspace/obeyed"},
+	"devcontainer/lsp":            {"devcontainer", "devcontainer/lint", "devcontainer/manual", "devcontainer/schema", "internal/jsonc"},
 	"devcontainer/manual":         {"devcontainer/lint", "devcontainer/pages", "devcontainer/rule"},
 	"devcontainer/selection":      {"devcontainer/lint", "devcontainer/org", "devcontainer/rule", "devcontainer/schema", "internal/jsonc"},
 	"devcontainer/org":            {"devcontainer/rights", "devcontainer/schema", "internal/jsonc"},

@@ -1,0 +1,129 @@
+package lsp
+
+import (
+	"bytes"
+	"net/url"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// position is a place in a text: line and character from 0. Characters are UTF-16 code
+// units, or bytes when both sides agree on that.
+type position struct {
+	Line      int `json:"line"`
+	Character int `json:"character"`
+}
+
+type span struct {
+	Start position `json:"start"`
+	End   position `json:"end"`
+}
+
+// touches reports whether two ranges share a place; their ends count.
+func (s span) touches(other span) bool {
+	return !before(s.End, other.Start) && !before(other.End, s.Start)
+}
+
+func before(a, b position) bool {
+	return a.Line < b.Line || a.Line == b.Line && a.Character < b.Character
+}
+
+// text is a file's text with its lines.
+type text struct {
+	src   []byte
+	lines []int // offsets of the first bytes
+	bytes bool  // whether characters are bytes
+}
+
+func newText(src []byte, inBytes bool) *text {
+	t := &text{src: src, lines: []int{0}, bytes: inBytes}
+	for at := 0; ; {
+		n := bytes.IndexByte(src[at:], '\n')
+		if n < 0 {
+			return t
+		}
+		at += n + 1
+		t.lines = append(t.lines, at)
+	}
+}
+
+// line returns a line without its end; empty when there is none.
+func (t *text) line(n int) []byte {
+	if n < 0 || n >= len(t.lines) {
+		return nil
+	}
+	end := len(t.src)
+	if n+1 < len(t.lines) {
+		end = t.lines[n+1]
+	}
+	return bytes.TrimRight(t.src[t.lines[n]:end], "\r\n")
+}
+
+// at returns the position of a line and a column in bytes, both from 1 as in findings.
+func (t *text) at(line, column int) position {
+	text := t.line(line - 1)
+	column = min(max(column-1, 0), len(text))
+	if t.bytes {
+		return position{max(line-1, 0), column}
+	}
+	units := 0
+	for _, r := range string(text[:column]) {
+		units += max(utf16.RuneLen(r), 1)
+	}
+	return position{max(line-1, 0), units}
+}
+
+// offset is the inverse: of a position that lies outside, the nearest one inside.
+func (t *text) offset(p position) int {
+	if p.Line < 0 {
+		return 0
+	}
+	if p.Line >= len(t.lines) {
+		return len(t.src)
+	}
+	text, at := t.line(p.Line), 0
+	for units := 0; at < len(text); {
+		r, size := utf8.DecodeRune(text[at:])
+		width := max(utf16.RuneLen(r), 1)
+		if t.bytes {
+			width = size
+		}
+		if units += width; units > p.Character {
+			break
+		}
+		at += size
+	}
+	return t.lines[p.Line] + at
+}
+
+// place is the position of an offset.
+func (t *text) place(offset int) position {
+	offset = min(max(offset, 0), len(t.src))
+	line := 0
+	for lo, hi := 0, len(t.lines); lo < hi; {
+		mid := (lo + hi) / 2
+		if t.lines[mid] <= offset {
+			line, lo = mid, mid+1
+		} else {
+			hi = mid
+		}
+	}
+	return t.at(line+1, offset-t.lines[line]+1)
+}
+
+// pathOf returns the file that a URI names, and false when it names none of this machine.
+func pathOf(uri string) (string, bool) {
+	u, err := url.Parse(uri)
+	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" || u.Path == "" || strings.Contains(u.Path, "\x00") {
+		return "", false
+	}
+	name := u.Path
+	if runtime.GOOS == "windows" {
+		name = strings.TrimPrefix(name, "/")
+	}
+	name = filepath.Clean(filepath.FromSlash(name))
+	return name, filepath.IsAbs(name)
+}
