@@ -7,6 +7,7 @@ import (
 
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/firewall/report"
+	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/changes"
 )
 
@@ -14,6 +15,7 @@ import (
 const (
 	Denied      agent.Conclusion = "denied"       // fail_on_denied, and a host was refused
 	ConfigError agent.Conclusion = "config_error" // inputs or the project's settings cannot be used
+	Unenforced  agent.Conclusion = "unenforced"   // the firewall did not hold, whatever the agent says
 	SetupError  agent.Conclusion = "setup_error"  // no engine, no image, or the firewall could not be verified
 )
 
@@ -36,15 +38,16 @@ type Job struct {
 // Report is what a run came to. Its zero value is a run that never began.
 type Report struct {
 	Outcome             agent.Outcome
-	Result              *agent.Result  // nil when claude never reported; the agent's word, cost and turns included
-	Egress              *report.Report // nil when the firewall never ran
-	MeteredUSD          float64        // list price of these tokens in US dollars, as the proxy computed it
-	TokensIn, TokensOut int64          // what the model API reported to the proxy, outside the sandbox; 0 = it answered nothing
-	Changes             *changes.Set   // to the workspace; nil when the agent never ran
-	Warnings            []string       // sentences; names in them may be the agent's
-	Patch               string         // path of the changes as a unified diff; "" = nothing changed
-	Bundle              string         // path of the agent's commits as a git bundle; "" = it made none
-	Transcript          string         // path of claude's stream-json, without known secrets; "" when there is none
+	Result              *agent.Result     // nil when claude never reported; the agent's word, cost and turns included
+	Egress              *report.Report    // nil when the firewall never ran
+	MeteredUSD          float64           // list price of these tokens in US dollars, as the proxy computed it
+	TokensIn, TokensOut int64             // what the model API reported to the proxy, outside the sandbox; 0 = it answered nothing
+	Changes             *changes.Set      // to the workspace; nil when the agent never ran
+	Warnings            []string          // sentences; names in them may be the agent's
+	Patch               string            // path of the changes as a unified diff; "" = nothing changed
+	Bundle              string            // path of the agent's commits as a git bundle; "" = it made none
+	Canaries            *sandbox.Canaries // nil when the firewall never ran
+	Transcript          string            // path of claude's stream-json, without known secrets; "" when there is none
 }
 
 // reported is everything that outputs, summary and annotations are made of.
@@ -71,6 +74,17 @@ func (r reported) denied() []string {
 
 // maxHost is the longest that a host name can be, in characters (RFC 1035).
 const maxHost = 253
+
+// canaries says in one word whether the firewall held; "" when it never ran.
+func (r reported) canaries() string {
+	switch {
+	case r.Canaries == nil:
+		return ""
+	case r.Canaries.Broken != "":
+		return "broken"
+	}
+	return "held"
+}
 
 // text is the agent's closing text, or what failed.
 func (r reported) text() string {

@@ -35,6 +35,7 @@ type Outputs struct {
 	PatchFile     string           // path of the changes as a unified diff; "" when nothing changed
 	BundleFile    string           // path of the agent's commits; "" when it made none
 	ExecutionFile string           // path of the transcript; "" when nothing ran
+	Canaries      string           // "held" or "broken"; "" when the firewall never ran
 	ReportDir     string           // folder with transcript and egress report
 }
 
@@ -56,6 +57,7 @@ func (o Outputs) pairs() []pair {
 		{"patch_file", o.PatchFile},
 		{"bundle_file", o.BundleFile},
 		{"execution_file", o.ExecutionFile},
+		{"canaries", o.Canaries},
 		{"report_dir", o.ReportDir},
 	}
 }

@@ -163,6 +163,8 @@ func (s *step) execute(ctx context.Context, id string, in Inputs, r *reported) (
 func settle(ctx context.Context, in Inputs, report Report, err error) agent.Outcome {
 	out := report.Outcome
 	switch {
+	case report.Canaries != nil && report.Canaries.Broken != "":
+		return agent.Outcome{Conclusion: Unenforced, Message: report.Canaries.Broken}
 	case ctx.Err() != nil:
 		return agent.Outcome{Conclusion: agent.Cancelled, Message: "the workflow was cancelled"}
 	case err != nil && (out.Conclusion == "" || out.OK()):
@@ -231,6 +233,7 @@ var advice = map[agent.Conclusion]string{
 	agent.MaxTurns:   "raise max_turns, or ask for less at once; what was done is in the workspace",
 	agent.MaxRepeats: "the transcript shows the calls; say in the prompt what to do when they fail",
 	agent.MaxBudget:  "raise max_budget_usd, or ask for less at once; what was done is in the workspace",
+	Unenforced:       "what the agent could read may have left; look for the program on this machine that changes the firewall's rules",
 	Denied:           "the step summary lists them, each with the line that allows it",
 }
 
@@ -248,6 +251,7 @@ func (r reported) outputs() Outputs {
 		PatchFile:    r.Patch,
 		BundleFile:   r.Bundle,
 		ReportDir:    r.dir,
+		Canaries:     r.canaries(),
 		MeteredUSD:   r.MeteredUSD,
 
 		ExecutionFile: r.Transcript,

@@ -16,6 +16,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/sandbox"
 )
 
 // scripted is a Runner that says what a test wants to hear.
@@ -295,5 +296,19 @@ func TestCancelledRunThatDoesNotStopIsReportedAnyway(t *testing.T) {
 	})
 	if r.conclusion != agent.Cancelled || r.outputs["conclusion"] != "cancelled" || !strings.Contains(r.summary, "cancelled") {
 		t.Errorf("conclusion %s, outputs %v", r.conclusion, r.outputs)
+	}
+}
+
+// Attack: the agent says that all is well, and the firewall did not hold.
+func TestAttackASuccessBehindABrokenFirewall(t *testing.T) {
+	r := runStep(t, t.Context(), nil, func(context.Context, Job) (Report, error) {
+		return Report{
+			Outcome: agent.Outcome{Conclusion: agent.Success}, Result: &agent.Result{Text: "all is well"},
+			Canaries: &sandbox.Canaries{Tried: 3, Listener: true, Broken: "a connection arrived"},
+		}, nil
+	})
+	if r.conclusion != Unenforced || r.outputs["conclusion"] != "unenforced" || r.outputs["canaries"] != "broken" ||
+		!strings.Contains(r.summary, "a connection arrived") || !strings.Contains(r.log, "::error title=claude-sandbox::unenforced: a connection arrived") {
+		t.Errorf("%s, %v\n%s\n%s", r.conclusion, r.outputs, r.summary, r.log)
 	}
 }

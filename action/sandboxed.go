@@ -83,6 +83,7 @@ func planJob(job Job) (project *session.Project, plan *runplan.Plan, err error) 
 		ID: job.ID, User: in.Settings(), InputsNotFlags: true, AllowHostedWeb: in.AllowHostedWeb,
 		MaxRepeats:   runplan.DefaultRepeats,
 		Instructions: runplan.Instructions{Memory: true}, Variables: in.Env, Tree: filepath.Join(job.Dir, sandbox.TreeFolder),
+		Canaries: true,
 		Headless: agent.Headless{
 			Model: in.Model, MaxTurns: in.MaxTurns, MaxBudgetUSD: in.MaxBudgetUSD,
 			AppendSystemPrompt: strings.TrimSpace(agent.NetworkNotice + "\n" + in.AppendSystemPrompt),
@@ -133,6 +134,7 @@ func reportOf(result *sandbox.Result, err error) Report {
 	u := result.Usage
 	report := Report{
 		Outcome: result.Outcome, Result: result.Agent, Egress: result.Egress, Changes: result.Changes, Warnings: result.Warnings,
+		Canaries:   result.Canaries,
 		Transcript: result.Files.Transcript, MeteredUSD: result.MeteredUSD, TokensIn: u.Input + u.CacheRead + u.CacheWrite, TokensOut: u.Output,
 	}
 	if errors.Is(err, sandbox.ErrNoStart) || errors.Is(err, sandbox.ErrFirewall) {

@@ -37,6 +37,11 @@ func (r reported) writeSummary(w io.Writer) error {
 		b.WriteString("#### Result\n\n" + fenced(truncate(r.Result.Text, maxSummaryResult)))
 	}
 	r.changed.writeSummary(&b)
+	if c := r.Canaries; c != nil && c.Broken == "" {
+		fmt.Fprintf(&b, "Firewall: canaries held %d times%s.\n\n", c.Tried, map[bool]string{
+			true: ": packets that the policy refuses, one of them to a listener of this step's, and a comparison of the kernel's rules",
+		}[c.Listener])
+	}
 	if tools := r.events.toolLine(); tools != "" {
 		b.WriteString("Tools: " + inlineCode(tools) + "\n\n")
 	}

@@ -84,7 +84,12 @@ func (r *run) collect(ctx context.Context) error {
 		return fmt.Errorf("reading the audit log: %w", err)
 	}
 	rows := report.NewCollector(r.plan.Policy)
-	if err := audit.Each(file, rows.Add); err != nil {
+	add := func(record audit.Record) {
+		if !r.sidecar.canaries.isOurs(record) {
+			rows.Add(record)
+		}
+	}
+	if err := audit.Each(file, add); err != nil {
 		return fmt.Errorf("reading the audit log: %w", err)
 	}
 	r.result.Files.Audit, r.result.Egress = name, rows.Report()

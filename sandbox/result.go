@@ -94,6 +94,7 @@ type Result struct {
 
 	Files    Files
 	Changes  *changes.Set     // to the project's files since the run began, by whomever; nil when the agent never ran
+	Canaries *Canaries        // nil = none were asked for, or the firewall never started
 	Notes    []string         // what the run left closed or unread, and the user may not expect
 	Commits  []gitdir.Commits // of the agent, that can be applied
 	Warnings []string         // what the user should know, of the plan and of what the agent left behind

@@ -257,6 +257,11 @@ func (r *run) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.waits.on("the firewall to prove itself")
+	r.sidecar.canaries = newCanaries(ctx, r)
+	if err := r.sidecar.canaries.note(r.sidecar.canaries.try(ctx, "before the agent began")); err != nil {
+		return fmt.Errorf("%w: %w", ErrNoStart, err)
+	}
 	r.waits.on("the agent to begin")
 	if err := r.beginAgent(ctx); err != nil {
 		return err
@@ -381,6 +386,7 @@ func (r *run) cleanup(ctx context.Context) {
 		r.tunnel.Close()
 	}
 	if r.sidecar != nil && r.sidecar.conn != nil { // it has started
+		r.sidecar.canaries.close()
 		r.sidecar.conn.Close()
 	}
 	if failure := cmp.Or(r.loss.unfetched, r.loss.untaken); failure != nil {

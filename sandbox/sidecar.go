@@ -32,12 +32,13 @@ const readyTimeout = 60 * time.Second
 
 // sidecar is the running firewall's container.
 type sidecar struct {
-	id     string
-	exit   <-chan engine.Exit
-	stderr *tail
-	conn   io.ReadWriteCloser // its standard streams; both containers end with them
-	said   chan said          // what it says on its output; closed at its end
-	boot   string             // the id of its kernel's start, once it is closed
+	id       string
+	exit     <-chan engine.Exit
+	stderr   *tail
+	conn     io.ReadWriteCloser // its standard streams; both containers end with them
+	said     chan said          // what it says on its output; closed at its end
+	canaries *canaries          // nil = none are tried
+	boot     string             // the id of its kernel's start, once it is closed
 }
 
 // said is a line in which sbx-init says how far the firewall is.

@@ -50,6 +50,9 @@ func (r *run) supervise(ctx context.Context) error {
 	defer idle.timer.Stop()
 	counting, stopCounting := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopCounting()
+	moments, stopMoments := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopMoments()
+	held, broken := r.sidecar.canaries.watch(moments), r.sidecar.canaries.news()
 	use := watchUse(counting, r.engine, r.agent.id)
 	if r.plan.Agent.TTY {
 		unreachable = nil // Claude tells the person, who may wait or try again
@@ -109,6 +112,9 @@ wait:
 				failure = fmt.Errorf("%w while the agent ran; the agent was stopped: %s", ErrTunnel, strings.TrimSpace(r.tunnel.stderr.String()))
 				stop.interrupt()
 			}
+		case err := <-broken:
+			broken, failure = nil, r.sidecar.canaries.note(err)
+			stop.send("KILL")
 		case <-look.C:
 			if len(r.agent.places.Replaced()) > 0 {
 				look.Stop()
@@ -122,6 +128,8 @@ wait:
 		failure = cmp.Or(r.endedInside(), failure)
 	}
 	stopCounting()
+	stopMoments()
+	failure = cmp.Or(r.lastCanary(ctx, <-held, ended), failure)
 	r.result.Use = <-use
 	if exit.Code == exitcode.DiskFull && failure == nil && r.plan.Disk > 0 {
 		failure = diag.WithHint(fmt.Errorf("%w, %s", ErrDisk, size(r.plan.Disk)),
@@ -204,6 +212,9 @@ func (r *run) conclude(ctx context.Context, exit engine.Exit, ended agent.End, c
 		r.checkAnswer()
 	}
 	switch {
+	case errors.Is(failure, ErrUnenforced):
+		r.result.ExitCode = exitcode.Internal
+		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: failure.Error()}
 	case unprotected != "":
 		r.result.ExitCode = exitcode.Unprotected
 		r.warn(unprotected)

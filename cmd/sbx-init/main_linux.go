@@ -62,6 +62,8 @@ const usage = `usage: sbx-init COMMAND
   verify [--audit FILE]
         compare the kernel with the policy in force and send test packets
         (root; exit 0 as it should be, 1 not)
+  canary ADDRESS:PORT WORD
+        try to bring WORD to an address that the policy refuses (exit 0 refused, 1 not)
   log [-f] [--json] [--audit FILE]
         print what was allowed and denied, and why; -f waits for more
   tunnel [--listen ADDR]
@@ -117,6 +119,8 @@ func (p *program) dispatch(args []string) error {
 		return p.tunnel(args)
 	case "reload", "amend", "status", "verify":
 		return p.ask(command, args)
+	case "canary":
+		return p.canary(args)
 	case "log":
 		return p.log(args)
 	case "version":

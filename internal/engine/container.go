@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -188,4 +189,21 @@ func short(id string) string {
 		return id[:12]
 	}
 	return id
+}
+
+// Gateways returns the addresses by which a container's networks reach the engine's machine
+// and beyond. The container must have started.
+func (e *Engine) Gateways(ctx context.Context, id string) (addrs []netip.Addr, err error) {
+	r, err := e.client.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
+	if err != nil || r.Container.NetworkSettings == nil {
+		return nil, wrap(err, "looking at container", short(id))
+	}
+	for _, n := range r.Container.NetworkSettings.Networks {
+		for _, addr := range []netip.Addr{n.Gateway, n.IPv6Gateway} {
+			if addr.IsValid() {
+				addrs = append(addrs, addr)
+			}
+		}
+	}
+	return addrs, nil
 }

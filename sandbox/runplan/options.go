@@ -70,6 +70,8 @@ type Options struct {
 	// AllowHostedWeb lets the model's provider search and fetch pages for the
 	// agent, which no firewall on this side sees.
 	AllowHostedWeb bool
+	// Canaries proves while the run goes on that the firewall holds, see sandbox.Canaries.
+	Canaries bool
 	// CommitLeft makes a commit of what the agent left uncommitted, on its branch.
 	CommitLeft bool
 	// AcceptNoFirewall says that the user knows what mode host is.
