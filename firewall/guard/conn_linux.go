@@ -19,13 +19,18 @@ import (
 
 // conn is one client's connection.
 type conn struct {
-	server    *Server
-	cancel    func() // resets both sides
-	client    stream
-	dst       netip.AddrPort // what the client chose; once connected, where its bytes go
-	layer     audit.Layer
-	sites     []site       // that were admitted, each name once; written by Server.admit
-	upstream  *net.TCPConn // written by Server.connected
+	server   *Server
+	cancel   func() // resets both sides
+	client   stream
+	dst      netip.AddrPort // what the client chose; once connected, where its bytes go
+	layer    audit.Layer
+	sites    []site       // that were admitted, each name once; written by Server.admit
+	opened   bool         // the relay carries it; written by Server.admit
+	upstream *net.TCPConn // written by Server.connected
+
+	// relayed are the relay's connections to the site and where each leads;
+	// written by Server.join and Server.leave.
+	relayed   map[*net.TCPConn]netip.AddrPort
 	release   func() bool  // stops watching the context for upstream
 	backward  <-chan error // how the flow of an HTTP server's replies ended; nil before it begins
 	largeHead bool         // it has a place among Server.largeHeads
@@ -210,7 +215,6 @@ const maxNames = 32
 // A name that was judged before on this connection is judged again, for its
 // address may be another's by now, but recorded once.
 func (c *conn) judge(ctx context.Context, name string) ([]netip.Addr, error) {
-	opts := c.server.opts
 	if local, ok := c.client.LocalAddr().(*net.TCPAddr); ok && c.dst == unmap(local.AddrPort()) {
 		return nil, &refusal{name: name, rule: ruleGuard, why: "the guard is no proxy: connect to the address of " + name,
 			alert: alertAccessDenied}
@@ -219,20 +223,16 @@ func (c *conn) judge(ctx context.Context, name string) ([]netip.Addr, error) {
 	if !d.Allowed() {
 		return nil, c.unlisted(name, d)
 	}
-	addrs := slices.DeleteFunc(opts.Names.Addresses(ctx, name, c.dst.Addr()), func(a netip.Addr) bool {
-		return !c.server.decide(name, netip.AddrPortFrom(a, c.dst.Port())).Allowed()
-	})
-	i := slices.Index(addrs, c.dst.Addr())
-	if i < 0 {
+	addrs, chosen := c.addresses(ctx, name)
+	if !chosen {
 		return nil, &refusal{name: name, rule: ruleGuard, why: fmt.Sprintf("%s is not an address of %s", c.dst.Addr(), name),
 			alert: alertAccessDenied}
 	}
-	addrs[0], addrs[i] = addrs[i], addrs[0]
 	known := c.siteIndex(name) >= 0
 	if !known && len(c.sites) == maxNames {
 		return nil, &refusal{name: name, rule: ruleGuard, why: fmt.Sprintf("the connection has been for %d names already", maxNames)}
 	}
-	if d := c.server.admit(c, site{name, opts.Names.Aliases(name)}); !d.Allowed() {
+	if d := c.server.admit(c, site{name, c.server.opts.Names.Aliases(name)}); !d.Allowed() {
 		return nil, c.unlisted(name, d)
 	}
 	if !known {
@@ -241,6 +241,20 @@ func (c *conn) judge(ctx context.Context, name string) ([]netip.Addr, error) {
 		}
 	}
 	return addrs, nil
+}
+
+// addresses returns the addresses of name that the policy allows. chosen says that
+// the one which the client chose is among them; it is the first one then.
+func (c *conn) addresses(ctx context.Context, name string) (addrs []netip.Addr, chosen bool) {
+	addrs = slices.DeleteFunc(c.server.opts.Names.Addresses(ctx, name, c.dst.Addr()), func(a netip.Addr) bool {
+		return !c.server.decide(name, netip.AddrPortFrom(a, c.dst.Port())).Allowed()
+	})
+	i := slices.Index(addrs, c.dst.Addr())
+	if i < 0 {
+		return addrs, false
+	}
+	addrs[0], addrs[i] = addrs[i], addrs[0]
+	return addrs, true
 }
 
 // siteIndex returns the index of a name among those that were admitted, or -1.
@@ -265,6 +279,17 @@ const fallback = 3 * time.Second
 
 // dial connects to the first of the addresses that answers.
 func (c *conn) dial(ctx context.Context, addrs []netip.Addr) error {
+	tcp, addr, err := c.connect(ctx, addrs)
+	if err != nil {
+		return err
+	}
+	c.release = context.AfterFunc(ctx, func() { reset(tcp) })
+	c.server.connected(c, tcp, addr)
+	return nil
+}
+
+// connect returns a connection to the first of the addresses that answers.
+func (c *conn) connect(ctx context.Context, addrs []netip.Addr) (*net.TCPConn, netip.Addr, error) {
 	var failures []error
 	for i, addr := range addrs {
 		d := c.server.opts.Dialer
@@ -280,13 +305,11 @@ func (c *conn) dial(ctx context.Context, addrs []netip.Addr) error {
 		tcp, ok := up.(*net.TCPConn)
 		if !ok {
 			up.Close()
-			return fmt.Errorf("the connection to %s is of type %T, not TCP", addr, up)
+			return nil, addr, fmt.Errorf("the connection to %s is of type %T, not TCP", addr, up)
 		}
-		c.release = context.AfterFunc(ctx, func() { reset(tcp) })
-		c.server.connected(c, tcp, addr)
-		return nil
+		return tcp, addr, nil
 	}
-	return fmt.Errorf("connecting to the destination: %w", errors.Join(failures...))
+	return nil, netip.Addr{}, fmt.Errorf("connecting to the destination: %w", errors.Join(failures...))
 }
 
 // watch ends both sides when the client resets its own, for the time in which

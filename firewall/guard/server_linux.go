@@ -14,12 +14,16 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/operation"
+	"github.com/org/claude-sandbox/firewall/relay"
 )
 
 // Policy decides about a connection. *firewall.Policy is one.
 type Policy interface {
 	Decide(name string, addr netip.Addr, port uint16, proto firewall.Proto) firewall.Decision
 	DecideAlias(name, target string) firewall.Decision
+	Operations() *operation.Rules
+	Mode() firewall.Mode
 }
 
 // Names knows which addresses are a name's. *resolver.Server is one.
@@ -33,7 +37,8 @@ type Names interface {
 	Aliases(name string) []string
 }
 
-// Options configures a Server. Everything but Timeout and MaxConns is required.
+// Options configures a Server. Everything but Relay, Timeout and MaxConns is
+// required.
 type Options struct {
 	Policy Policy // the first one, see Server.SetPolicy
 	Names  Names
@@ -49,6 +54,10 @@ type Options struct {
 	// Destination says where the client of a redirected connection meant to
 	// go. OriginalDestination is the one for the packet filter's REDIRECT.
 	Destination func(*net.TCPConn) (netip.AddrPort, error)
+
+	// Relay carries a connection to a host whose TLS is opened to its end, see
+	// package relay. nil = such connections are refused.
+	Relay func(context.Context, relay.Connection)
 
 	// Timeout bounds the wait for a complete ClientHello or HTTP head, for
 	// the server's first answer, and for a connection to one address. 0 = 30 s.
@@ -96,7 +105,7 @@ func New(opts Options) *Server {
 }
 
 // SetPolicy makes p decide from now on, and resets the connections to names
-// that it does not allow.
+// that it does not allow, or whose TLS it opens where it was sealed, or seals.
 func (s *Server) SetPolicy(p Policy) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +120,17 @@ func (s *Server) SetPolicy(p Policy) {
 // allowed reports whether p allows all that c has been for: the replies to
 // earlier requests may still be under way. The caller holds the mutex.
 func (c *conn) allowed(p Policy) bool {
-	return !slices.ContainsFunc(c.sites, func(at site) bool { return !at.decide(p, c.dst).Allowed() })
+	return !slices.ContainsFunc(c.sites, func(at site) bool {
+		if !at.decide(p, c.dst).Allowed() || p.Operations().Opens(at.name, c.dst.Port()) != c.opened {
+			return true
+		}
+		for _, dst := range c.relayed {
+			if !at.decide(p, dst).Allowed() {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // site is a name that a connection is for, and what it is an alias of.
@@ -149,6 +168,10 @@ func (s *Server) admit(c *conn, at site) firewall.Decision {
 	if !d.Allowed() {
 		return d
 	}
+	c.opened = s.policy.Operations().Opens(at.name, c.dst.Port())
+	if c.opened && c.layer != audit.LayerSNI {
+		return firewall.Decision{Verdict: firewall.Deny, Rule: ruleGuard, Reason: "entries name operations at " + at.name + ", which is reached by TLS only"}
+	}
 	s.conns[c] = true
 	if i := c.siteIndex(at.name); i >= 0 {
 		c.sites[i] = at
@@ -178,12 +201,17 @@ func (s *Server) Sources() map[netip.AddrPort]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sources := make(map[netip.AddrPort]bool, len(s.conns))
-	for c := range s.conns {
-		if c.upstream == nil {
-			continue
-		}
-		if a, ok := c.upstream.LocalAddr().(*net.TCPAddr); ok {
+	add := func(upstream *net.TCPConn) {
+		if a, ok := upstream.LocalAddr().(*net.TCPAddr); ok {
 			sources[unmap(a.AddrPort())] = true
+		}
+	}
+	for c := range s.conns {
+		if c.upstream != nil {
+			add(c.upstream)
+		}
+		for upstream := range c.relayed {
+			add(upstream)
 		}
 	}
 	return sources

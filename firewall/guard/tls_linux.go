@@ -26,6 +26,9 @@ func (c *conn) serveTLS(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.opened {
+		return c.relay(ctx, name)
+	}
 	retry, err := c.sendHello(ctx, addrs, size)
 	if err != nil {
 		return err

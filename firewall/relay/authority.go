@@ -28,9 +28,9 @@ const (
 	clockSkew     = time.Hour
 )
 
-// Authority is a certificate authority for one sandbox, in memory. It is safe for
+// authority is a certificate authority for one sandbox, in memory. It is safe for
 // concurrent use.
-type Authority struct {
+type authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 	leafKey     *ecdsa.PrivateKey
@@ -39,11 +39,11 @@ type Authority struct {
 	leaves map[string]*tls.Certificate // by name
 }
 
-// NewAuthority makes an authority whose certificate is good for these hosts
+// newAuthority makes an authority whose certificate is good for these hosts
 // alone: its name constraints are critical (RFC 5280 section 4.2.1.10), and they
 // exclude every address.
-func NewAuthority(hosts []operation.Host) (*Authority, error) {
-	a := &Authority{leaves: map[string]*tls.Certificate{}}
+func newAuthority(hosts []operation.Host) (*authority, error) {
+	a := &authority{leaves: map[string]*tls.Certificate{}}
 	var err error
 	for _, key := range []**ecdsa.PrivateKey{&a.key, &a.leafKey} {
 		if *key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
@@ -81,20 +81,20 @@ func NewAuthority(hosts []operation.Host) (*Authority, error) {
 	return a, nil
 }
 
-// PEM is the authority's certificate, for programs to trust.
-func (a *Authority) PEM() []byte {
+// pem is the authority's certificate, for programs to trust.
+func (a *authority) pem() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw})
 }
 
 // covers reports whether the authority's certificate is good for a canonical name.
-func (a *Authority) covers(name string) bool {
+func (a *authority) covers(name string) bool {
 	return slices.ContainsFunc(a.certificate.PermittedDNSDomains, func(d string) bool {
 		return name == d || strings.HasSuffix(name, "."+d)
 	})
 }
 
 // leaf returns a certificate for exactly one canonical name.
-func (a *Authority) leaf(name string) (*tls.Certificate, error) {
+func (a *authority) leaf(name string) (*tls.Certificate, error) {
 	if !a.covers(name) {
 		return nil, fmt.Errorf("the sandbox's certificate is not good for %s", name)
 	}

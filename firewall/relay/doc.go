@@ -6,7 +6,7 @@
 //	   ▼
 //	Relay.Serve ── ClientHello ─► the host: TLS, its certificate verified, the
 //	   │                          protocols that the client offers (h2, http/1.1)
-//	   │◄── handshake with a leaf of Authority, the protocol that the host chose
+//	   │◄── handshake with a certificate of the sandbox's, the protocol that the host chose
 //	   ▼
 //	net/http's server ─► request, read once ─► operation.Rules.Decide ─► audit record
 //	                                            │ no             │ yes
@@ -36,6 +36,6 @@
 // No redirect is followed, nothing is compressed or cached. Alt-Svc is taken out
 // of responses, because it leads past the relay.
 //
-// The key of Authority never leaves this process. Its certificate is good for the
-// names of the opened hosts alone, in every program that trusts it.
+// The keys of the sandbox's authorities never leave this process. Their certificates
+// are good for the names of the opened hosts alone, in every program that trusts them.
 package relay

@@ -113,7 +113,7 @@ func (perSession) RoundTrip(r *http.Request) (*http.Response, error) {
 // rewrite makes the request that goes out from what was judged.
 func rewrite(p *httputil.ProxyRequest) {
 	x := exchangeOf(p.In.Context())
-	p.Out.Host = authority(x.request.Host, x.request.Port)
+	p.Out.Host = authorityOf(x.request.Host, x.request.Port)
 	p.Out.URL = &url.URL{
 		Scheme: "https", Host: x.request.Host + ":" + strconv.Itoa(int(x.request.Port)),
 		Opaque: x.request.Path.Raw, RawQuery: x.request.Query, ForceQuery: strings.HasSuffix(p.In.RequestURI, "?"),

@@ -175,7 +175,9 @@ type box struct {
 	t     testing.TB
 	addr  string
 	relay *relay.Relay
-	roots *x509.CertPool // the sandbox's authority
+	roots *x509.CertPool // the sandbox's authorities
+
+	published []string
 
 	mu      sync.Mutex
 	rules   *operation.Rules
@@ -204,17 +206,18 @@ func newBox(t testing.TB, h *host, entries ...string) *box {
 		entries = []string{usual}
 	}
 	b := &box{t: t, rules: compile(t, entries...), roots: x509.NewCertPool()}
-	authority, err := relay.NewAuthority(b.rules.Hosts())
-	if err != nil {
+	b.relay = relay.New(relay.Options{
+		Memory: operation.NewMemory(), Record: b.record,
+		Roots: func() (*x509.CertPool, error) { return world().pool, nil },
+		Publish: func(certificates []byte) error {
+			b.published = append(b.published, string(certificates))
+			b.roots.AppendCertsFromPEM(certificates)
+			return nil
+		},
+	})
+	if err := b.relay.SetHosts(b.rules.Hosts()); err != nil {
 		t.Fatal(err)
 	}
-	if !b.roots.AppendCertsFromPEM(authority.PEM()) {
-		t.Fatal("the authority's certificate cannot be read")
-	}
-	b.relay = relay.New(relay.Options{
-		Authority: authority, Memory: operation.NewMemory(), Record: b.record,
-		Roots: func() (*x509.CertPool, error) { return world().pool, nil },
-	})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

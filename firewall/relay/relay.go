@@ -5,11 +5,13 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,13 +26,16 @@ const (
 	maxConnections   = 512
 	maxHead          = 64 << 10 // bytes
 	maxResponseHead  = 256 << 10
+	maxAuthorities   = 32
 	maxStreams       = 200
 	streamBuffer     = 256 << 10 // bytes
 )
 
 // Options are what a Relay works with. All fields are required.
 type Options struct {
-	Authority *Authority
+	// Publish makes the certificates of the sandbox's authorities, as PEM, known to
+	// the programs that shall trust them.
+	Publish func(certificates []byte) error
 
 	// Roots are the authorities by which the hosts' certificates are verified. It
 	// is called once, before the first of them.
@@ -68,6 +73,9 @@ type Relay struct {
 	arrived  *arrivals
 	server   *http.Server
 	buffers  buffers
+
+	mu          sync.Mutex
+	authorities []*authority // the first one that covers a name certifies it
 }
 
 // New returns a relay, which serves until Close.
@@ -108,8 +116,59 @@ func (r *Relay) Close() error {
 	return errors.Join(r.server.Close(), r.arrived.Close())
 }
 
-// Authority returns the authority whose certificate the clients must trust.
-func (r *Relay) Authority() *Authority { return r.options.Authority }
+// SetHosts makes the relay ready for these hosts. Those that no authority is good
+// for get one, and its certificate is published: what programs trust already stays
+// good, and a host that is no longer opened is asked for by nothing.
+func (r *Relay) SetHosts(hosts []operation.Host) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var lacking []operation.Host
+	for _, h := range hosts {
+		if r.authorityFor(h.Name) == nil {
+			lacking = append(lacking, h)
+		}
+	}
+	if len(lacking) == 0 {
+		return nil
+	}
+	if len(r.authorities) == maxAuthorities {
+		return fmt.Errorf("hosts were added to the operations of this sandbox %d times, which is the limit: start it again", maxAuthorities)
+	}
+	a, err := newAuthority(lacking)
+	if err != nil {
+		return err
+	}
+	var certificates []byte
+	for _, a := range append(slices.Clone(r.authorities), a) {
+		certificates = append(certificates, a.pem()...)
+	}
+	if err := r.options.Publish(certificates); err != nil {
+		return err
+	}
+	r.authorities = append(r.authorities, a)
+	return nil
+}
+
+// authorityFor returns the authority for a name; nil = none is good for it. The
+// caller holds the mutex.
+func (r *Relay) authorityFor(name string) *authority {
+	i := slices.IndexFunc(r.authorities, func(a *authority) bool { return a.covers(name) })
+	if i < 0 {
+		return nil
+	}
+	return r.authorities[i]
+}
+
+// leaf returns a certificate for a name.
+func (r *Relay) leaf(name string) (*tls.Certificate, error) {
+	r.mu.Lock()
+	a := r.authorityFor(name)
+	r.mu.Unlock()
+	if a == nil {
+		return nil, fmt.Errorf("no certificate of the sandbox is good for %s", name)
+	}
+	return a.leaf(name)
+}
 
 // Serve carries a connection to its end, which it also has when ctx is done.
 // Client is closed then. What was refused is recorded.

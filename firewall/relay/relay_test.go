@@ -343,16 +343,28 @@ func TestOnlyHTTPIsSpokenInside(t *testing.T) {
 
 // TestTheAuthorityIsGoodForItsHostsAlone verifies what a thief of the key could make.
 func TestTheAuthorityIsGoodForItsHostsAlone(t *testing.T) {
-	a, err := relay.NewAuthority(compile(t, usual, "https://*.wild.test GET /**").Hosts())
-	if err != nil {
-		t.Fatal(err)
-	}
-	relay.CheckLeaf(t, a, map[string]bool{
+	b := newBox(t, newHost(t, nil, nil), usual, "https://*.wild.test GET /**")
+	relay.CheckLeaf(t, b.relay, map[string]bool{
 		"ok.test": true, "a.wild.test": true, "a.b.wild.test": true,
 		"evil.test": false, "notok.test": false, "127.0.0.1": false, "::1": false, "test": false, "*.test": false,
 	})
-	if _, err := relay.NewAuthority(nil); err == nil {
-		t.Error("an authority without hosts is good for all")
+}
+
+func TestHostsThatAreAddedLaterGetAnAuthorityOfTheirOwn(t *testing.T) {
+	b := newBox(t, newHost(t, nil, nil))
+	for _, step := range []struct {
+		entries []string
+		want    int // certificates published by then
+	}{{[]string{usual}, 1}, {[]string{"https://late.test GET /**"}, 2}, {nil, 2}, {[]string{"https://late.test GET /**", usual}, 2}} {
+		if err := b.relay.SetHosts(compile(t, step.entries...).Hosts()); err != nil {
+			t.Fatal(err)
+		}
+		if last := b.published[len(b.published)-1]; strings.Count(last, "BEGIN CERTIFICATE") != step.want {
+			t.Errorf("%q: %s", step.entries, last)
+		}
+	}
+	if res, _ := ask(t, b.client("http/1.1"), http.MethodGet, "https://ok.test/v1/a", nil); res.StatusCode != 200 {
+		t.Errorf("the first host: %d", res.StatusCode)
 	}
 }
 

@@ -68,14 +68,14 @@ func checkAuthority(r *http.Request, name string, port uint16) *unread {
 		number = "443"
 	}
 	if !strings.EqualFold(host, name) || number != strconv.Itoa(int(port)) {
-		reason := fmt.Sprintf("the request is for %q on a connection to %s", r.Host, authority(name, port))
+		reason := fmt.Sprintf("the request is for %q on a connection to %s", r.Host, authorityOf(name, port))
 		return &unread{http.StatusMisdirectedRequest, reason}
 	}
 	return nil
 }
 
-// authority is how a request to a name names it.
-func authority(name string, port uint16) string {
+// authorityOf is how a request to a name names it.
+func authorityOf(name string, port uint16) string {
 	if port == 443 {
 		return name
 	}

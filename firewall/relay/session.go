@@ -91,7 +91,7 @@ var errNoProtocol = errors.New("the client offers neither HTTP/1.1 nor HTTP/2 in
 func (s *session) handshake(ctx context.Context) (*tls.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*handshakeTimeout)
 	defer cancel()
-	leaf, err := s.relay.options.Authority.leaf(s.to.Name)
+	leaf, err := s.relay.leaf(s.to.Name)
 	if err != nil {
 		return nil, err
 	}

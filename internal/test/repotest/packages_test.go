@@ -103,7 +103,7 @@ var allowed = map[string][]string{
 	"firewall/audit":              {"firewall"},
 	"firewall/relay":              {"firewall", "firewall/audit", "firewall/operation"},
 	"firewall/resolver":           {"firewall", "firewall/audit"},
-	"firewall/guard":              {"firewall", "firewall/audit"},
+	"firewall/guard":              {"firewall", "firewall/audit", "firewall/operation", "firewall/relay"},
 	"firewall/kernel":             {"firewall"},
 	"firewall/report":             {"firewall", "firewall/audit", "firewall/operation"},
 	"firewall/learn":              {"firewall", "firewall/audit", "firewall/operation"},
