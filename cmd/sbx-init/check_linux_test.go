@@ -192,22 +192,6 @@ func TestPlanAndCheckOfABrokenPolicy(t *testing.T) {
 	}
 }
 
-// Without a relay that judges operations, a policy that names some opens nothing.
-func TestAttackOperationBeforeThereIsAJudge(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "policy.jsonc")
-	for mode, code := range map[string]int{"allowlist": exitcode.Config, "audit": exitcode.Config, "none": exitcode.OK} {
-		text := `{"network": {"mode": "` + mode + `", "allow": ["https://api.example.com GET /v1/**"]}}`
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		var errOut strings.Builder
-		p := &program{stdout: io.Discard, stderr: &errOut}
-		if got := p.main([]string{"plan", "--policy", file}); got != code || code != exitcode.OK && !strings.Contains(errOut.String(), "nothing was opened") {
-			t.Errorf("mode %s: exit %d, want %d: %s", mode, got, code, errOut.String())
-		}
-	}
-}
-
 func TestPlanPrintsTheRules(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "policy.jsonc")
 	if err := os.WriteFile(file, []byte(`{"network": {"allow": ["192.0.2.0/24:8443"]}}`), 0o644); err != nil {

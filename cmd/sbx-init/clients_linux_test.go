@@ -36,6 +36,16 @@ func newClients(t testing.TB) *clients {
 	t.Helper()
 	in := newInternet(t)
 	c := &clients{t: t, web: newWeb(t, in), box: newBox(t, in.Sandbox, guardPolicy)}
+	c.prepare()
+	startSidecar(t, c.box)
+	mustResolve(t, in, c.box, "ok.test")
+	return c
+}
+
+// prepare gives the programs their files and variables.
+func (c *clients) prepare() {
+	t := c.t
+	t.Helper()
 	c.work = c.box.path("work")
 	c.box.write("hosts", "127.0.0.1 localhost\n"+okAddr+" evil.test\n")
 	c.env = []string{
@@ -46,9 +56,6 @@ func newClients(t testing.TB) *clients {
 		"PIP_DISABLE_PIP_VERSION_CHECK=1", "PIP_RETRIES=0", "PIP_NO_CACHE_DIR=1", "PIP_BREAK_SYSTEM_PACKAGES=1",
 		"GOFLAGS=-mod=mod -modcacherw", "GONOSUMDB=*", "GOTOOLCHAIN=local", "GOPATH=" + c.work + "/go", "GOCACHE=" + c.work + "/gocache",
 	}
-	startSidecar(t, c.box)
-	mustResolve(t, in, c.box, "ok.test")
-	return c
 }
 
 // sh runs a script as the agent, in a folder of its own, with the box's

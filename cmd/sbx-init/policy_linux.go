@@ -62,10 +62,6 @@ func (p *program) judgePolicy(file *settings.File, more []netip.Prefix) (policyF
 		err := fmt.Errorf("the policy file %s is wrong", file.Path)
 		return policyFile{}, exitWith(exitcode.Config, diag.WithHint(err, "correct the places above; nothing was opened"))
 	}
-	if policy := file.Settings.Policy(); policy.Resolves() && policy.Operations() != nil {
-		err := errors.New("the policy names operations, which needs a firewall that opens TLS, and this one does not yet")
-		return policyFile{}, exitWith(exitcode.Config, diag.WithHint(err, "write hosts alone; nothing was opened"))
-	}
 	around, err := live.Around(more)
 	if err != nil {
 		return policyFile{}, err

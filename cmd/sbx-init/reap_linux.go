@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -44,12 +45,13 @@ func (p *program) reap(args []string) error {
 	disk := fs.Int64("disk", 0, "")
 	tell := fs.Bool("mounts", false, "")
 	await := fs.Bool("delivery", false, "")
+	trust := fs.Bool("trust", false, "")
 	rest, err := parseFlags(fs, flags)
 	if err != nil {
 		return err
 	}
 	if len(rest) > 0 || !found || len(command) == 0 {
-		return usageError("reap takes nothing but --lifeline, --deadline, --disk, --mounts, --delivery and a command behind \"--\"")
+		return usageError("reap takes nothing but --lifeline, --deadline, --disk, --mounts, --delivery, --trust and a command behind \"--\"")
 	}
 	if *disk < 0 {
 		return usageError("reap: --disk takes bytes above 0")
@@ -106,6 +108,12 @@ func (p *program) reap(args []string) error {
 			askToEnd()
 			return exitWith(exitcode.DiskFull, err)
 		})
+	}
+	if *trust {
+		// The firewall is ready, so the file is there.
+		if err := p.writeBundles(filepath.Join(filepath.Dir(defaultAudit), certificates)); err != nil {
+			return err
+		}
 	}
 	env := os.Environ()
 	if *await {

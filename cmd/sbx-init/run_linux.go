@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -188,9 +189,14 @@ func (p *program) run(args []string) (err error) {
 			p.printWarning(fmt.Errorf("the audit log is not complete: %w", err))
 		}
 	}()
+	published := filepath.Join(filepath.Dir(o.audit), certificates)
+	if err := os.Remove(published); err != nil && !errors.Is(err, fs.ErrNotExist) { // an earlier start's
+		return err
+	}
 	firewall, err := live.Open(ctx, live.Options{
 		Kernel: k, Resolvers: resolvers, Topology: o.topology(), Record: recorder.Record, Lookup: lookup,
 		Programs: first.Children.Pause, Tell: p.printError, Warn: p.printWarning,
+		Publish: func(pem []byte) error { return atomicfile.WriteBytes(published, 0o644, pem) },
 	}, policy.Policy)
 	if err != nil {
 		return err
@@ -222,8 +228,12 @@ func (p *program) run(args []string) (err error) {
 	if !o.sidecar {
 		showEnd(o.audit)
 		defer func() { keepEnd(err) }()
+		environ, err := p.trustOpened(published, who.Environ(os.Environ()))
+		if err != nil {
+			return err
+		}
 		argv := append(append([]string{"sbx-init", shimCommand}, who.IDs()...), "--")
-		return first.Run(append(argv, o.command...), who.Environ(os.Environ()), func() error {
+		return first.Run(append(argv, o.command...), environ, func() error {
 			// NET_RAW, too, is for changing rules: iptables needs it to find a set.
 			if err := initproc.KeepOnly(unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_KILL); err != nil {
 				return err

@@ -28,7 +28,12 @@
 // it means it: it answers the request's key. Host is passed on in the usual
 // spelling, for there are servers that know no other.
 //
-// The guard does not see into TLS: the Host of a request, renegotiated
+// A host at which entries name operations is opened: package relay gets the
+// connection with its ClientHello, and connects to the site by the guard's dialer, to
+// addresses that are judged as above. Such a host hears nothing without TLS, and a
+// connection ends when a new policy opens what was sealed.
+//
+// The guard does not see into the TLS of other hosts: the Host of a request, renegotiated
 // names, whose session a ticket is, and the inner name of Encrypted Client
 // Hello, whose outer name is judged. A front end that serves two sites and lets
 // a client ask for the second over a connection to the first can be used so.

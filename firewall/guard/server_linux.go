@@ -170,7 +170,8 @@ func (s *Server) admit(c *conn, at site) firewall.Decision {
 	}
 	c.opened = s.policy.Operations().Opens(at.name, c.dst.Port())
 	if c.opened && c.layer != audit.LayerSNI {
-		return firewall.Decision{Verdict: firewall.Deny, Rule: ruleGuard, Reason: "entries name operations at " + at.name + ", which is reached by TLS only"}
+		reason := "entries name operations at " + at.name + ", which is reached by TLS only"
+		return firewall.Decision{Verdict: firewall.Deny, Rule: ruleGuard, Reason: reason}
 	}
 	s.conns[c] = true
 	if i := c.siteIndex(at.name); i >= 0 {

@@ -1,7 +1,7 @@
 // Package live keeps a policy in force: it is the part of the firewall that runs
 // in the firewall's process, in addition to the rules that the kernel holds.
 //
-//	Policy (read by the caller) ──► Open, Reload ─► resolver, guard ─► firewall.Compile ─► kernel.Apply ─► Verify
+//	Policy (read by the caller) ──► Open, Reload ─► resolver, guard, relay ─► firewall.Compile ─► kernel.Apply ─► Verify
 //
 //	resolver's answer ─► allowed set ─► kernel.Allow        which names led to which address, under which policy
 //	Reload, drift     ─► allowed set ─► kernel.Prune, Cut   addresses and connections that the policy does not allow end

@@ -56,6 +56,10 @@ type Options struct {
 	// Programs runs a function that starts programs and waits for them; the
 	// caller must not collect them as orphans meanwhile.
 	Programs func(func())
+	// Publish makes the certificates by which the TLS of hosts is opened, as PEM,
+	// known to the programs that shall trust them. It is called before a policy
+	// with such hosts is in force.
+	Publish func(certificates []byte) error
 	// Tell hears what goes wrong while the firewall stands, and Warn about records
 	// that it does without.
 	Tell, Warn func(error)
@@ -101,7 +105,7 @@ func Open(ctx context.Context, o Options, p Policy) (f *Firewall, err error) {
 	}()
 	allowed := newAllowedSet(p.Policy, k.Allow, k.Forget)
 	f = &Firewall{options: o, decisions: newDecisions(o.Record), allowed: allowed, origins: newOrigins(allowed), started: time.Now()}
-	f.servers = newServers(k, o.Resolvers, f.origins, f.decisions.record, o.Lookup.Complete)
+	f.servers = newServers(o, f.origins, f.decisions.record)
 	// While everything is closed: afterwards the connections that exist would
 	// pass for allowed.
 	if err := f.cut(true); err != nil {

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -16,6 +17,8 @@ import (
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/firewall/guard"
 	"github.com/org/claude-sandbox/firewall/kernel"
+	"github.com/org/claude-sandbox/firewall/operation"
+	"github.com/org/claude-sandbox/firewall/relay"
 	"github.com/org/claude-sandbox/firewall/resolver"
 	"github.com/org/claude-sandbox/internal/diag"
 )
@@ -23,26 +26,29 @@ import (
 // cachedAnswers is how many answers the resolver keeps, about 1 KiB each.
 const cachedAnswers = 2048
 
-// servers are the resolver and the guard. Each starts with the first policy that
-// needs it and runs until the process ends.
+// servers are the resolver, the guard and the relay. Each starts with the first
+// policy that needs it and runs until the process ends.
 type servers struct {
 	kernel    *kernel.Kernel
 	resolvers Resolvers
 	installer resolver.Installer
 	record    func(audit.Record) error
 	complete  func(*audit.Record)
+	publish   func([]byte) error
 	failures  chan error // has room for two sockets of each
 
 	resolver   *resolver.Server
 	resolverAt []endpoint
 	guard      *guard.Server
 	guardAt    []endpoint
+
+	mu    sync.Mutex
+	relay *relay.Relay // nil until a policy opens a host
 }
 
-func newServers(
-	k *kernel.Kernel, resolvers Resolvers, installer resolver.Installer, record func(audit.Record) error, complete func(*audit.Record),
-) *servers {
-	return &servers{kernel: k, resolvers: resolvers, installer: installer, record: record, complete: complete, failures: make(chan error, 4)}
+func newServers(o Options, installer resolver.Installer, record func(audit.Record) error) *servers {
+	return &servers{kernel: o.Kernel, resolvers: o.Resolvers, installer: installer, record: record, complete: o.Lookup.Complete,
+		publish: o.Publish, failures: make(chan error, 4)}
 }
 
 // start starts what the policy needs and does not run yet.
@@ -53,10 +59,34 @@ func (s *servers) start(ctx context.Context, p *firewall.Policy) error {
 			return err
 		}
 	}
-	if p.Resolves() && p.Guarded() && s.guard == nil {
-		return s.startGuard(ctx, p)
+	if !p.Resolves() || !p.Guarded() {
+		return nil
 	}
-	return nil
+	if err := s.openHosts(p.Operations().Hosts()); err != nil || s.guard != nil {
+		return err
+	}
+	return s.startGuard(ctx, p)
+}
+
+// openHosts makes the relay ready for hosts.
+func (s *servers) openHosts(hosts []operation.Host) error {
+	if len(hosts) == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.relay == nil {
+		s.relay = relay.New(relay.Options{Publish: s.publish, Roots: relay.SystemRoots, Record: s.record, Memory: operation.NewMemory()})
+	}
+	return s.relay.SetHosts(hosts)
+}
+
+// serveOpened carries a connection to a host whose TLS is opened.
+func (s *servers) serveOpened(ctx context.Context, c relay.Connection) {
+	s.mu.Lock()
+	r := s.relay
+	s.mu.Unlock()
+	r.Serve(ctx, c) // a policy that opens a host made it
 }
 
 func (s *servers) startResolver(ctx context.Context, p *firewall.Policy) error {
@@ -109,6 +139,7 @@ func (s *servers) startGuard(ctx context.Context, p *firewall.Policy) (err error
 		Record:      s.record,
 		Dialer:      net.Dialer{Control: mark},
 		Destination: guard.OriginalDestination,
+		Relay:       s.serveOpened,
 	})
 	for _, e := range s.guardAt {
 		go func() {

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -127,6 +128,16 @@ func (a *authority) leaf(name string) (*tls.Certificate, error) {
 	c := &tls.Certificate{Certificate: [][]byte{der, a.certificate.Raw}, PrivateKey: a.leafKey, Leaf: parsed}
 	a.leaves[name] = c
 	return c, nil
+}
+
+// SystemRoots are the authorities that this machine trusts. It errs when there are
+// none, because no host could be verified.
+func SystemRoots() (*x509.CertPool, error) {
+	roots, err := x509.SystemCertPool()
+	if err == nil && roots.Equal(x509.NewCertPool()) {
+		err = errors.New("this machine has no certificates of authorities (package ca-certificates)")
+	}
+	return roots, err
 }
 
 func allAddresses(length int) *net.IPNet {

@@ -233,16 +233,15 @@ func (h *hostConn) Close() error {
 	return h.Conn.Close()
 }
 
-// recordHandshake records why a client did not come so far as to ask anything.
+// recordHandshake records why a client did not come so far as to ask anything. Not
+// every program sends an alert when it refuses a certificate: some just leave.
 func (s *session) recordHandshake(err error) {
-	var alert tls.AlertError
-	var remote *net.OpError
 	switch {
-	case errors.As(err, &alert), errors.As(err, &remote) && remote.Op == "remote error":
-		s.recordRefusal(fmt.Sprintf("the program does not trust the certificate of the sandbox by which %s is opened (%v): "+
-			"it has authorities of its own, or knows the host's key", s.to.Name, err))
 	case errors.Is(err, errNoProtocol):
 		s.recordRefusal(err.Error())
+	case s.transport != nil: // the certificate was sent
+		s.recordRefusal(fmt.Sprintf("the program does not trust the certificate of the sandbox by which %s is opened (%v): "+
+			"it has authorities of its own, or knows the host's key", s.to.Name, err))
 	default:
 		s.recordRefusal(fmt.Sprintf("TLS with the program came to no end: %v", err))
 	}

@@ -43,8 +43,11 @@ func cacheVariables() []string {
 }
 
 // withCaches adds the variables that nobody has set.
-func withCaches(env []string, taken map[string]string) []string {
-	for _, v := range cacheVariables() {
+func withCaches(env []string, taken map[string]string) []string { return withVariables(env, cacheVariables(), taken) }
+
+// withVariables adds those of more that nobody has set.
+func withVariables(env, more []string, taken map[string]string) []string {
+	for _, v := range more {
 		if _, set := taken[nameOf(v)]; !set {
 			env = append(env, v)
 		}

@@ -138,7 +138,7 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 		Image:  s.Image,
 		Labels: p.labels("agent", f.Workspace.Dir),
 		Process: engine.Process{
-			Entrypoint: slices.Concat([]string{AgentInit, "reap", "--lifeline", "--mounts"}, p.diskFlag(), []string{"--"}, command),
+			Entrypoint: slices.Concat([]string{AgentInit, "reap", "--lifeline", "--mounts"}, p.diskFlag(), p.trustFlag(), []string{"--"}, command),
 			WorkingDir: workingDir(o.Folder),
 			User:       fmt.Sprintf("%d:%d", p.Place.Owner.UID, p.Place.Owner.GID),
 			Stdin:      true,
@@ -178,6 +178,14 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 		spec.Tmpfs[dir] = own + ",mode=0700,size=4g"
 	}
 	return spec
+}
+
+// trustFlag makes the agent's first process write the bundles that variables name.
+func (p *Plan) trustFlag() []string {
+	if p.opensTLS() {
+		return []string{"--trust"}
+	}
+	return nil
 }
 
 // EngineMounts are the engine's words for mounts.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/internal/cabundle"
 	"github.com/org/claude-sandbox/internal/delivery"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/redact"
@@ -88,6 +89,9 @@ func (p *Plan) environment(o Options, s settings.Settings) (err error) {
 		env = append(env, name+"="+s.Env[name])
 	}
 	p.Agent.Env = withCaches(env, s.Env)
+	if p.opensTLS() {
+		p.Agent.Env = withVariables(p.Agent.Env, cabundle.Variables(), s.Env)
+	}
 	var passed []string
 	for _, v := range o.Environ {
 		name := nameOf(v)
@@ -116,6 +120,9 @@ func (p *Plan) environment(o Options, s settings.Settings) (err error) {
 	}
 	return nil
 }
+
+// opensTLS reports whether the firewall opens the TLS of some host.
+func (p *Plan) opensTLS() bool { return p.Policy.Resolves() && len(p.Policy.Operations().Hosts()) > 0 }
 
 // nameOf is the name of a variable NAME=value.
 func nameOf(variable string) string {

@@ -1,0 +1,31 @@
+package runplan
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/internal/cabundle"
+	"github.com/org/claude-sandbox/internal/test/workspacetest"
+	"github.com/org/claude-sandbox/settings"
+)
+
+// A run whose policy opens no TLS has nothing of a certificate.
+func TestOnlyARunThatOpensTLSTrustsTheSandbox(t *testing.T) {
+	for entry, opens := range map[string]bool{"https://api.example.com GET /v1/**": true, "api.example.com": false} {
+		user := settings.Settings{Network: firewall.Network{Allow: []string{entry}}, Env: map[string]string{"PIP_CERT": "/mine.pem"}}
+		p := plan(t, Options{User: user}, workspacetest.Folder(t))
+		if got := slices.Contains(p.Agent.Entrypoint, "--trust"); got != opens {
+			t.Errorf("%s: %q", entry, p.Agent.Entrypoint)
+		}
+		for _, v := range cabundle.Variables() {
+			if got, mine := slices.Contains(p.Agent.Env, v), strings.HasPrefix(v, "PIP_CERT="); got != (opens && !mine) {
+				t.Errorf("%s: %s is there: %t", entry, v, got)
+			}
+		}
+		if !slices.Contains(p.Agent.Env, "PIP_CERT=/mine.pem") || slices.ContainsFunc(p.Sidecar.Env, func(v string) bool { return strings.Contains(v, cabundle.Folder) }) {
+			t.Errorf("%s: agent %q, firewall %q", entry, p.Agent.Env, p.Sidecar.Env)
+		}
+	}
+}
