@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/sandbox/changes"
 	"github.com/org/claude-sandbox/workspace"
 	"github.com/org/claude-sandbox/workspace/gitdir"
@@ -19,6 +20,8 @@ type search struct {
 	before *changes.Before // the project's files before the run; nil until looked is closed
 	err    error           // of that look
 	found  <-chan *changes.Set
+	// recorded is closed when the first look is on the disk; nil = it is not wanted there.
+	recorded chan struct{}
 }
 
 func newSearch() *search { return &search{looked: make(chan struct{})} }
@@ -32,12 +35,32 @@ func (s *search) wait() error {
 	return nil
 }
 
+// record writes the look before the run into the run's folder keep, for Reap.
+func (s *search) record(keep string) {
+	if s.before == nil {
+		return
+	}
+	s.recorded = make(chan struct{})
+	go func() {
+		defer close(s.recorded)
+		_ = s.before.Save(keep) // else nobody can look, should this program be killed
+	}()
+}
+
+// unused waits until nothing else uses the look before the run.
+func (s *search) unused() {
+	<-s.looked
+	if s.recorded != nil {
+		<-s.recorded
+	}
+}
+
 // begin begins to look for what the agent changed; its container must have ended.
 func (s *search) begin(ctx context.Context) {
 	found := make(chan *changes.Set, 1)
 	s.found = found
 	go func() {
-		<-s.looked
+		s.unused()
 		if s.before == nil { // then the agent never ran
 			found <- nil
 			return
@@ -48,7 +71,7 @@ func (s *search) begin(ctx context.Context) {
 
 // forget removes the copies that the look before the run made.
 func (s *search) forget() {
-	<-s.looked
+	s.unused()
 	if s.before != nil {
 		_ = s.before.Close() // its file is in the run's own folder
 	}
@@ -85,24 +108,25 @@ func (r *run) outOfReach() (rels []string) {
 
 // disarm takes from git on this machine what the agent's new repositories would have it
 // obey, in the project's own folder.
-func (r *run) disarm(ctx context.Context, set *changes.Set) {
+func disarm(ctx context.Context, folder string, set *changes.Set, known *redact.Redactor) error {
 	dirs := set.GitDirs()
 	if len(dirs) == 0 {
-		return
+		return nil
 	}
-	found, err := gitdir.Disarm(ctx, r.plan.Folder(), dirs)
-	if err != nil {
-		r.warn("new repositories in the project could not be looked at: " + err.Error())
-	}
+	found, err := gitdir.Disarm(ctx, folder, dirs)
 	for _, d := range found {
 		if d.Err != nil {
 			d.Head = ""
 		}
 		for i, act := range d.Acts { // the agent's words
-			d.Acts[i] = r.redactor.String(act)
+			d.Acts[i] = known.String(act)
 		}
 		set.NoteActs(d.Path, d.Acts, d.Head)
 	}
+	if err != nil {
+		return fmt.Errorf("new repositories in the project could not be looked at: %w", err)
+	}
+	return nil
 }
 
 // lookAfter finds what the agent changed and keeps it in the run's folder. It
@@ -126,7 +150,9 @@ func (r *run) lookAfter(ctx context.Context) {
 	set.Outside = r.plan.Outside()
 	r.result.Changes = set
 	if !r.plan.Place.Mode.IsCopy() { // there nothing obeys them yet
-		r.disarm(ctx, set)
+		if err := disarm(ctx, r.plan.Folder(), set, r.redactor); err != nil {
+			r.warn(err.Error())
+		}
 		warnings := set.Warnings(maxNamed)
 		r.result.Warnings = append(r.result.Warnings, warnings...)
 		for _, w := range set.RepositoryWarnings(maxNamed) {

@@ -70,6 +70,9 @@ func (l *live) reap(ctx context.Context, e *engine.Engine) (said []string) {
 		l.leave()
 		return append(said, fmt.Sprintf("warning: %s, is not cleaned up: %v", who, err))
 	}
+	if !l.run.Ended {
+		said = append(said, rescueChanges(ctx, l.run)...)
+	}
 	inOrder := l.run.Ended
 	l.retire()
 	inUse, taken := takeBackAll(ctx, e, filepath.Dir(l.name), l.run.Folder)

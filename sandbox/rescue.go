@@ -12,8 +12,11 @@ import (
 
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/sandbox/changes"
 	"github.com/org/claude-sandbox/sandbox/runplan"
+	"github.com/org/claude-sandbox/workspace/copytree"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
@@ -127,6 +130,48 @@ func (n liveRun) saveCommits(commits []gitdir.Commits, warnings []string) error 
 		return fmt.Errorf("noting the agent's commits in %s: %w", name, err)
 	}
 	return nil
+}
+
+// rescueChanges looks for what the agent of a dead run changed, as a run does at its end.
+// The agent's container must be gone. In a copy a person can review it then. In the
+// project itself others may have worked since, so nothing is kept of it: the person hears
+// what is dangerous there, and git on this machine does not obey repositories that are new.
+func rescueChanges(ctx context.Context, n liveRun) (said []string) {
+	before, err := changes.Reopen(n.StateDir, nil)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // its agent did not begin, or could change nothing
+	}
+	if err != nil {
+		return []string{fmt.Sprintf("warning: what the agent of the run %s changed is not known: %v", n.ID, err)}
+	}
+	defer before.Close()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout) // who reaps has less time
+	defer cancel()
+	set := before.Compare(ctx)
+	tree := filepath.Join(n.StateDir, TreeFolder)
+	if !filekind.IsFolder(tree) {
+		if err := disarm(ctx, n.Folder, set, (&runplan.Plan{}).Redactor(nil)); err != nil {
+			said = append(said, "warning: "+err.Error())
+		}
+		for _, w := range append(set.Warnings(maxNamed), set.RepositoryWarnings(maxNamed)...) {
+			said = append(said, fmt.Sprintf("warning: the run %s ended without its program: %s", n.ID, w))
+		}
+		return said
+	}
+	line := fmt.Sprintf("the agent's work in the run %s, which ended without its program, is in a copy of the project", n.ID)
+	switch {
+	case set.Empty():
+		if err := copytree.Remove(ctx, tree); err != nil {
+			return []string{fmt.Sprintf("warning: the copy of the project of the run %s stays: %v", n.ID, err)}
+		}
+		return nil
+	case n.Secrets: // which nobody knows any more: they would stand in the diff
+		return []string{line + ", and may hold the run's secrets: " + tree}
+	}
+	if err := set.Save(n.StateDir); err != nil {
+		return []string{fmt.Sprintf("warning: %s: %v", line, err)}
+	}
+	return []string{line + ": sbx-devc review " + n.applyName()}
 }
 
 // rescueAudit copies the firewall's log into the run's folder, as a run does at

@@ -268,6 +268,9 @@ func (r *run) start(ctx context.Context) error {
 	}
 	r.waits.on("")
 	r.live.begun()
+	if r.live != nil && !r.plan.Carried() { // there the folder is as it was until the copy comes back
+		r.search.record(r.host.StateDir)
+	}
 	if r.host.OnBegin != nil {
 		r.host.OnBegin()
 	}

@@ -5,6 +5,7 @@
 //
 //	Take    folder ──walk──► tree of what each file is: type, mode, size, mtime, ctime, inode
 //	           └──► where the old content is: a blob of the host's repository, or a copy in the run's folder
+//	           └──► Save: a record for Reopen, where this program is killed meanwhile
 //	   … the agent works …
 //	Compare folder ──walk──► tree ──compare──► candidates ──read──► Set: a list of Change, as data
 //	Set ──► WritePatch (unified diff), WriteList (some lines for people), Save (changes.diff, changes.json)

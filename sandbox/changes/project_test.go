@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -98,12 +99,26 @@ func (p *project) take() {
 		p.t.Fatal(err)
 	}
 	p.before = b
+	if err := b.Save(p.keep); err != nil {
+		p.t.Fatal(err)
+	}
 }
 
 // compare ends it.
 func (p *project) compare() *Set {
 	p.t.Helper()
 	p.set = p.before.Compare(context.Background())
+	again, err := Reopen(p.keep, p.before.secrets) // as after the death of this program
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if set := again.Compare(context.Background()); !reflect.DeepEqual(set, p.set) {
+		p.t.Errorf("another process finds\n%+v\nand this one\n%+v", set, p.set)
+	}
+	again.root.Close()
+	if again.store != nil {
+		again.store.Close()
+	}
 	if err := p.before.Close(); err != nil {
 		p.t.Error(err)
 	}

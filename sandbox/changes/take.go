@@ -18,18 +18,19 @@ import (
 
 // Before is a project as it was when Take looked at it.
 type Before struct {
-	root  *os.Root
-	table *obeyed.Table
-	tree  *node
-	repo  *repository       // nil = there is none
-	blobs map[string]string // blob of a clean file, by path
-	kept  map[string]keptAt // where the copy of a file is, by path
-	store *os.File          // holds the copies; nil = none could be made
-	taken time.Time         // when the walk began
-	ours  map[string]bool   // see Options.Ours
-	out   map[string]bool   // see Options.OutOfReach
-	seen  []string          // what was not looked at at the beginning
-	sums  sums              // of what times do not tell of
+	root   *os.Root
+	table  *obeyed.Table
+	tree   *node
+	repo   *repository       // nil = there is none
+	blobs  map[string]string // blob of a clean file, by path
+	kept   map[string]keptAt // where the copy of a file is, by path
+	store  *os.File          // holds the copies; nil = none could be made
+	record string            // the file that Save wrote; "" = none
+	taken  time.Time         // when the walk began
+	ours   map[string]bool   // see Options.Ours
+	out    map[string]bool   // see Options.OutOfReach
+	seen   []string          // what was not looked at at the beginning
+	sums   sums              // of what times do not tell of
 
 	secrets *redact.Finder // see Options.Secrets
 }
@@ -83,8 +84,11 @@ func Take(ctx context.Context, dir string, o Options) (*Before, error) {
 	return b, nil
 }
 
-// Close removes the copies.
+// Close removes the copies and the record.
 func (b *Before) Close() error {
+	if b.record != "" {
+		_ = os.Remove(b.record)
+	}
 	if b.store != nil {
 		_ = b.store.Close()
 		_ = os.Remove(b.store.Name())
