@@ -122,7 +122,11 @@ func (p *Policy) add(n Network) (errs []EntryError) {
 	var from []source // of each entry that allow gets
 	for i, name := range n.Presets {
 		texts, ok := Preset(name)
-		if !ok {
+		switch {
+		case ok:
+		case operation.Typed(name):
+			fail("presets", i, name, complain("add it to allow", "%q is no preset, and names operations", name))
+		default:
 			fail("presets", i, name, unknown("preset", name, PresetNames()))
 		}
 		for _, text := range texts {

@@ -81,6 +81,7 @@ func TestAttackOperationPassedBy(t *testing.T) {
 		{"mixed letters", firewall.Network{Allow: []string{"https://g\u0456thub.com GET /**"}}, "allow", 0, "several alphabets"},
 		{"mixed letters, encoded", firewall.Network{Allow: []string{"https://xn--gthub-n2e.com GET /**"}}, "allow", 0, "several alphabets"},
 		{"deny", firewall.Network{Deny: []string{readV1}}, "deny", 0, "deny holds hosts"},
+		{"a preset", firewall.Network{Presets: []string{"npm", "npm:read"}}, "presets", 1, "is no preset"},
 		{"private", firewall.Network{Private: []string{readV1}}, "private", 0, "private holds hosts"},
 		{"two hosts", firewall.Network{Allow: []string{"https://a.example.com,https://evil.example GET /**"}}, "allow", 0, ""},
 		{"a comma", firewall.Network{Allow: []string{"https://a.example.com,evil.example GET /**"}}, "allow", 0, ""},

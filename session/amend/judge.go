@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/operation"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/shellword"
 	"github.com/org/claude-sandbox/settings"
@@ -32,15 +33,32 @@ func (r Request) Change() settings.Change {
 	}
 	if r.Private {
 		for _, entry := range r.Entries {
-			if t, err := firewall.ParseTarget(entry); err == nil && t.Name != "" {
-				l.Private = append(l.Private, t.Name)
-			}
+			l.Private = append(l.Private, namesOf(entry)...)
 		}
 	}
 	if r.Remove {
 		return settings.Change{Remove: l}
 	}
 	return settings.Change{Add: l}
+}
+
+// namesOf are the names that an entry of "allow" is about; of a wildcard "*." and what
+// follows.
+func namesOf(entry string) (names []string) {
+	if operation.Typed(entry) {
+		rules, _ := operation.Compile([]string{entry}) // a wrong one has none
+		for _, h := range rules.Hosts() {
+			if h.Wildcard {
+				h.Name = "*." + h.Name
+			}
+			names = append(names, h.Name)
+		}
+		return names
+	}
+	if t, err := firewall.ParseTarget(entry); err == nil && t.Name != "" {
+		return []string{t.Name}
+	}
+	return nil
 }
 
 // Opens reports whether the request can open something.
@@ -152,10 +170,11 @@ func (j *judge) allow(entry string) {
 		j.note("%s allows %s already%s", j.file.Path, entry, by)
 		j.done = append(j.done, entry)
 	}
-	t, err := firewall.ParseTarget(entry)
-	local := err == nil && firewall.IsLocalName(t.Name) && !firewall.IsMetadataName(t.Name)
-	if local && !j.request.Private && j.policy.MayBePrivate(t.Name) == "" {
-		j.note("%s most likely leads to a private address, which stays closed: sbx-devc allow --private %s", t.Name, shellword.Quote(entry))
+	for _, name := range namesOf(entry) {
+		local := firewall.IsLocalName(name) && !firewall.IsMetadataName(name)
+		if local && !j.request.Private && j.policy.MayBePrivate(name) == "" {
+			j.note("%s most likely leads to a private address, which stays closed: sbx-devc allow --private %s", name, shellword.Quote(entry))
+		}
 	}
 }
 
