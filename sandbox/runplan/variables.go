@@ -91,6 +91,8 @@ func (p *Plan) environment(o Options, s settings.Settings) (err error) {
 	p.Agent.Env = withCaches(env, s.Env)
 	if p.opensTLS() {
 		p.Agent.Env = withVariables(p.Agent.Env, cabundle.Variables(), s.Env)
+		uid, gid := p.AgentUser()
+		p.Agent.Tmpfs[cabundle.Folder] = fmt.Sprintf("rw,nosuid,nodev,noexec,mode=0755,size=8m,uid=%d,gid=%d", uid, gid)
 	}
 	var passed []string
 	for _, v := range o.Environ {
