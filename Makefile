@@ -107,6 +107,10 @@ mutants: setup ## changed configurations, MUTANTS of them (default 200000), judg
 	SBX_MUTANTS=$(MUTANTS) SBX_SEED=$$(date +%s) go test -count=1 -v -timeout 2h -run '^(TestMutants|TestMutantsOfTheText)Agree$$' ./devcontainer/lint
 	SBX_MUTANTS=$$(($(MUTANTS) / 200)) go test -count=1 -v -timeout 2h -run '^TestRunArgsAreRead' ./devcontainer/rights
 
+.PHONY: lint-quality
+lint-quality: ## precision of each rule on labelled findings in public repositories (SBX_LINT_CORPUS: OWNER+NAME/repo, git directories)
+	go test -count=1 -timeout 20m -run '^TestQuality$$' -v ./devcontainer/lint
+
 .PHONY: soak
 soak: ## the guard under full load for SOAK (default 10m): no leak of files or memory
 	SBX_SOAK=$(SOAK) go test -count=1 -v -timeout 24h -run '^TestSoak$$' ./firewall/guard

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/budget"
 	"github.com/org/claude-sandbox/devcontainer/org"
@@ -301,6 +302,9 @@ func (p *Project) jsonBeside(name string) *jsonc.Document {
 			p.gap(nil, name, why, diag.SeverityError)
 		}
 		return nil
+	}
+	if len(bytes.TrimSpace(src)) == 0 && strings.HasSuffix(name, "devcontainer-lock.json") {
+		return nil // the reference CLI fills it in: that is how a person asks for a lock
 	}
 	doc, findings := jsonc.Parse(p.Quoted(name), src)
 	if name != SettingsName { // package settings reports them again

@@ -102,7 +102,11 @@ func recommendedPackages(v *rule.View) (out []rule.Finding) {
 // keptLists notes lists that stay in the image.
 func keptLists(v *rule.View) (out []rule.Finding) {
 	for _, s := range aptSteps(v) {
-		cleans := strings.Contains(s.Source(), "/var/lib/apt/lists") // removed, or a cache mount
+		const lists = "/var/lib/apt/lists"
+		// Removed, by a script in a variable as well, or a cache mount.
+		cleans := strings.Contains(s.Source(), lists) || slices.ContainsFunc(s.Commands, func(cmd *shell.Command) bool {
+			return cmd.Is("rm", "find") && slices.ContainsFunc(cmd.Args(), func(w shell.Word) bool { return strings.HasPrefix(w.Text, lists) })
+		})
 		if s.update != nil && len(s.installs) > 0 && !cleans {
 			out = append(out, v.AtCommand(s.update, "the package lists stay in the image", "end the step with rm -rf /var/lib/apt/lists/*"))
 		}

@@ -40,7 +40,7 @@ func endsAsRoot(v *rule.View) []rule.Finding {
 // noUser notes a Dockerfile that leaves the choice of a user to its base image.
 func noUser(v *rule.View) []rule.Finding {
 	last, ok := leftToRoot(v)
-	if !ok || last != nil || v.Build.Final.User != "" || v.HasFeatures() {
+	if !ok || last != nil || v.Build.Final.User != "" || v.HasFeatures() || strings.Contains(v.Build.Final.Base().Image, "nonroot") {
 		return nil
 	}
 	message, hint := "no USER, and the configuration names no remoteUser", "create a user and end with USER, or set remoteUser"

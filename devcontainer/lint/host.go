@@ -2,10 +2,12 @@ package lint
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
@@ -200,6 +202,9 @@ func sensitiveMounts(v *rule.View) (out []rule.Finding) {
 		if r.Notation == rights.Compose && !fromRootOrHome(r.Mount) {
 			continue
 		}
+		if r.Notation == rights.Property && insideTree(v, r.Mount) {
+			continue
+		}
 		f := rule.AtRight(r, what+" of the host is mounted", "mount only the folder that is needed, and nothing that holds keys")
 		f.Place = r.SourceAt
 		if severity, hint := aroundWorkspace(r.Mount); severity != "" && !v.Sandboxed() && !v.Agent() {
@@ -208,6 +213,20 @@ func sensitiveMounts(v *rule.View) (out []rule.Finding) {
 		out = append(out, f)
 	}
 	return onPurpose(v, out)
+}
+
+// insideTree reports whether a relative source of the configuration, which starts at its
+// folder or at the first Compose file's, stays in the repository.
+func insideTree(v *rule.View, m rights.Mount) bool {
+	p := rights.Origin(m.Source)
+	if v.Tree == nil || p.Base != "" || strings.Contains(m.Source, "$") {
+		return false
+	}
+	dir := v.Dir
+	if v.Composed != nil {
+		dir = path.Join(dir, path.Dir(v.Composed.First))
+	}
+	return !devcontainer.LeavesTree(path.Join(dir, p.Path))
 }
 
 // aroundWorkspace says how grave a mount of what lies around the workspace is where no agent

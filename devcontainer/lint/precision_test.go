@@ -71,6 +71,13 @@ func TestGraveness(t *testing.T) {
 		{"an empty password in ENV", docker("ENV DB_PASSWORD="), "SBX706", ""},
 		{"an argument for a password", docker("ARG DB_PASSWORD"), "SBX706", "warning"},
 
+		{"a request for the cache's sake", docker(`ADD "https://api.github.com/repos/x/y/branches/main" skipcache`), "SBX709", ""},
+		{"anybody's file", docker("ADD https://x.example/y /y"), "SBX709", "warning"},
+		{"text with an escaped dollar sign", image(`"containerEnv": {"F": "[$${severity}]"}`), "SBX304", ""},
+		{"an unknown variable", image(`"containerEnv": {"F": "[${severity}]"}`), "SBX304", "warning"},
+		{"a folder of the repository, seen from the configuration", image(`"mounts": ["type=bind,source=../data,target=/x"]`), "SBX407", ""},
+		{"a folder out of the repository", image(`"mounts": ["type=bind,source=../../data,target=/x"]`), "SBX407", "error"},
+		{"an image whose user is not root", "\x00FROM gcr.io/distroless/static:nonroot\n", "SBX725", ""},
 		{"public certificates", docker("COPY rds-global-bundle.pem /etc/"), "SBX714", ""},
 		{"a key", docker("COPY server.pem /etc/"), "SBX714", "warning"},
 		{"a placeholder of an image", "\x00FROM REPLACE-ME\n", "SBX726", ""},

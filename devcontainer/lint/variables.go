@@ -34,6 +34,7 @@ type use struct {
 	parts   []string // "localEnv", "HOME"
 	command bool     // in a lifecycle command
 	early   bool     // in a property that the container is made from
+	escaped bool     // a second dollar sign stands in front: the text is meant to stay
 }
 
 // uses returns each ${…} of the file. Left alone is what others read:
@@ -50,9 +51,10 @@ func uses(v *rule.View) (out []use) {
 			if n.Kind != jsonc.String || !strings.Contains(n.Text, "${") {
 				return
 			}
-			for _, at := range reference.FindAllStringSubmatch(n.Text, -1) {
-				if parts := strings.Split(at[1], ":"); parts[0] != "templateOption" {
-					out = append(out, use{n, at[0], parts, command, early})
+			for _, at := range reference.FindAllStringSubmatchIndex(n.Text, -1) {
+				if parts := strings.Split(n.Text[at[2]:at[3]], ":"); parts[0] != "templateOption" {
+					escaped := at[0] > 0 && n.Text[at[0]-1] == '$'
+					out = append(out, use{n, n.Text[at[0]:at[1]], parts, command, early, escaped})
 				}
 			}
 		})
@@ -75,7 +77,7 @@ func (u use) nameless() bool {
 func unknownVariables(v *rule.View) (out []rule.Finding) {
 	for _, u := range uses(v) {
 		name := u.parts[0]
-		if u.ofEnv() || u.command || slices.Contains(knownVariables, name) {
+		if u.ofEnv() || u.command || u.escaped || slices.Contains(knownVariables, name) {
 			continue
 		}
 		hint := "the text stays as it is; known are " + strings.Join(knownVariables, ", ")
