@@ -34,6 +34,7 @@ type Inputs struct {
 	FailOnDenied       bool          `input:"fail_on_denied"`          // a refused host fails the run
 	Summary            bool          `input:"summary"`                 // write the step summary
 	SandboxInputs
+	TriggerInputs
 }
 
 // maxTimeout is the longest that GitHub lets a job run on a runner of one's own.
@@ -58,6 +59,7 @@ func ParseInputs(get func(name string) string, workspace string) (Inputs, []erro
 		FailOnDenied:       p.boolean("fail_on_denied", false),
 		Summary:            p.boolean("summary", true),
 		SandboxInputs:      p.sandbox(),
+		TriggerInputs:      p.trigger(),
 	}
 	p.credential(in)
 	p.settings(in)
@@ -68,7 +70,7 @@ func ParseInputs(get func(name string) string, workspace string) (Inputs, []erro
 // Secrets are the values that must never be seen in a log.
 func (in Inputs) Secrets() []string {
 	var secrets []string
-	for _, s := range []string{in.APIKey, in.OAuthToken} {
+	for _, s := range []string{in.APIKey, in.OAuthToken, in.Token} {
 		if s != "" {
 			secrets = append(secrets, s)
 		}

@@ -28,11 +28,12 @@ type Runner interface {
 
 // Job is one run as the workflow asked for it.
 type Job struct {
-	ID       string // names the containers
-	Inputs   Inputs
-	Dir      string            // folder for transcript, audit log and summary; it exists
-	Events   func(agent.Event) // hears what happens, in order
-	Progress io.Writer         // what the sandbox says of itself, for people
+	ID        string // names the containers
+	Inputs    Inputs
+	Untrusted bool              // the checked-out commit may be a stranger's: Claude gets none of its instructions
+	Dir       string            // folder for transcript, audit log and summary; it exists
+	Events    func(agent.Event) // hears what happens, in order
+	Progress  io.Writer         // what the sandbox says of itself, for people
 }
 
 // Report is what a run came to. Its zero value is a run that never began.
@@ -53,11 +54,12 @@ type Report struct {
 // reported is everything that outputs, summary and annotations are made of.
 type reported struct {
 	Report
-	events   *events
-	duration time.Duration
-	dir      string // report folder; "" when it could not be made
-	changed  changed
-	said     bool // an annotation says why the step fails
+	events    *events
+	duration  time.Duration
+	dir       string // report folder; "" when it could not be made
+	changed   changed
+	untrusted bool // see Job
+	said      bool // an annotation says why the step fails
 }
 
 // denied lists the refused hosts; nil without a firewall.

@@ -118,7 +118,16 @@ func (s *step) run(ctx context.Context) reported {
 		r.Outcome = agent.Outcome{Conclusion: SetupError, Message: err.Error()}
 		return r
 	}
+	var untrusted bool
+	if r.Outcome, untrusted, err = s.started(ctx, in); r.Outcome.Conclusion != "" {
+		s.summary = s.summary && r.Outcome.Conclusion != Skipped // of every comment that is none of its business
+		if r.said = true; err != nil {
+			s.annotate("error", "claude-sandbox", err)
+		}
+		return r
+	}
 	s.configuration(in)
+	r.untrusted = untrusted
 	r.Report, err = s.execute(ctx, id, in, &r)
 	if err != nil && ctx.Err() == nil { // what fails when somebody cancels is no news
 		s.annotate("error", "claude-sandbox", err)
@@ -137,7 +146,9 @@ func (s *step) execute(ctx context.Context, id string, in Inputs, r *reported) (
 	}
 	done := make(chan ended, 1)
 	go func() {
-		report, err := s.Runner.Run(ctx, Job{ID: id, Inputs: in, Dir: r.dir, Events: r.events.hear, Progress: r.events})
+		report, err := s.Runner.Run(ctx, Job{
+			ID: id, Inputs: in, Dir: r.dir, Untrusted: r.untrusted, Events: r.events.hear, Progress: r.events,
+		})
 		done <- ended{report, err}
 	}()
 	var e ended

@@ -82,7 +82,7 @@ func planJob(job Job) (project *session.Project, plan *runplan.Plan, err error) 
 	options := runplan.Options{
 		ID: job.ID, User: in.Settings(), InputsNotFlags: true, AllowHostedWeb: in.AllowHostedWeb,
 		MaxRepeats:   runplan.DefaultRepeats,
-		Instructions: runplan.Instructions{Memory: true}, Variables: in.Env, Tree: filepath.Join(job.Dir, sandbox.TreeFolder),
+		Instructions: runplan.Instructions{Memory: !job.Untrusted}, Variables: in.Env, Tree: filepath.Join(job.Dir, sandbox.TreeFolder),
 		Canaries: true,
 		Headless: agent.Headless{
 			Model: in.Model, MaxTurns: in.MaxTurns, MaxBudgetUSD: in.MaxBudgetUSD,

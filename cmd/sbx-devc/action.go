@@ -36,7 +36,7 @@ func actionCommand(a *cli.App) *cobra.Command {
 			Long: `Run the agent as the workflow's step asks, from the INPUT_* variables of
 docs/action.md, and write $GITHUB_OUTPUT and $GITHUB_STEP_SUMMARY in every case.
 
-Exit code 0: the agent did its work; 130 or 143: cancelled by a signal; 1:
+Exit code 0: the agent did its work, or the event is not meant for it; 130 or 143: cancelled by a signal; 1:
 everything else, and the output "conclusion" says what.`,
 			Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error { return actionRun(cmd.Context(), a) },
@@ -73,7 +73,7 @@ func actionRun(ctx context.Context, a *cli.App) error {
 	runner := actionRunner{action.Sandboxed{Getenv: a.Getenv}}
 	options := action.Options{Getenv: a.Getenv, Stdout: a.Unwatched(), Runner: runner, Now: time.Now} // files say the same
 	conclusion := action.Run(ctx, options)
-	if conclusion == agent.Success {
+	if conclusion == agent.Success || conclusion == action.Skipped {
 		return nil
 	}
 	if conclusion == agent.Cancelled {
