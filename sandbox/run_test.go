@@ -240,6 +240,7 @@ func TestSignalsReachTheAgent(t *testing.T) {
 	}{
 		{"the first is passed on", "trap 'echo got INT; exit 0' INT; echo ready; while :; do sleep 0.1; done", []os.Signal{syscall.SIGINT}, 130, "got INT"},
 		{"the second kills", "trap '' TERM; echo ready; while :; do sleep 0.1; done", []os.Signal{syscall.SIGTERM, syscall.SIGTERM}, 143, ""},
+		{"a quit", "trap 'echo got TERM; exit 0' TERM; echo ready; while :; do sleep 0.1; done", []os.Signal{syscall.SIGQUIT}, 131, "got TERM"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			signals := make(chan os.Signal, len(c.signals))

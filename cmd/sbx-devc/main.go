@@ -20,7 +20,7 @@ func main() {
 	found := keys.Hide()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, cli.EndSignals()...)
 	go func() { cancel(cli.Interrupted{By: <-signals}) }()
 	// Writing into a pipe that nobody reads any more is an error instead of this
 	// program's end, which would leave the agent running with nobody to stop it:

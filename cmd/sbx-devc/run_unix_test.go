@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http/httptest"
@@ -21,6 +22,7 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/fakeapi"
 	"github.com/org/claude-sandbox/internal/test/enginetest"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session/journal"
 )
@@ -124,31 +126,49 @@ func endOf(t *testing.T, cmd *programRun) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// An image may take minutes to come. A person who interrupts the run meanwhile is not
-// made to wait for it.
+// An image may take minutes to come. A person who ends the run meanwhile, or closes the
+// terminal, is not made to wait for it, and the exit code is the signal's. nohup works.
 func TestRunIsInterruptedWhileItsImageComes(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer silent.Close() // who connects is never answered
-	cmd := runProgram(t, nil, "--image", silent.Addr().String()+"/who/ever:v1")
-	cmd.Stdin = strings.NewReader("x")
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if line, err := bufio.NewReader(stderr).ReadString('\n'); !strings.Contains(line, "pulling") {
-		t.Errorf("%q %v", line, err)
-	}
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	if code := endOf(t, cmd); code != exitSignal+int(syscall.SIGINT) {
-		t.Errorf("exit code %d", code)
+	for _, c := range []struct {
+		under   []string
+		signals []syscall.Signal
+		code    syscall.Signal
+	}{
+		{nil, []syscall.Signal{syscall.SIGINT}, syscall.SIGINT},
+		{nil, []syscall.Signal{syscall.SIGINT, syscall.SIGINT}, syscall.SIGINT},
+		{nil, []syscall.Signal{syscall.SIGTERM}, syscall.SIGTERM},
+		{nil, []syscall.Signal{syscall.SIGQUIT}, syscall.SIGQUIT},
+		{nil, []syscall.Signal{syscall.SIGHUP}, syscall.SIGHUP},
+		{[]string{"nohup"}, []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM}, syscall.SIGTERM},
+	} {
+		cmd := runProgram(t, nil, "--image", silent.Addr().String()+"/who/ever:v1")
+		if c.under != nil {
+			cmd.Path, cmd.Args = testenv.Program(t, c.under[0]), append(c.under, cmd.Args...)
+		}
+		cmd.Stdin = strings.NewReader("x")
+		stderr, err := cmd.StderrPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(stderr).ReadString('\n'); !strings.Contains(line, "pulling") {
+			t.Errorf("%q %v", line, err)
+		}
+		for _, sig := range c.signals {
+			if err := cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+				t.Fatal(err)
+			}
+		}
+		if code := endOf(t, cmd); code != exitSignal+int(c.code) {
+			t.Errorf("%v: exit code %d", c, code)
+		}
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
@@ -155,7 +154,7 @@ func (l *launch) bring(ctx context.Context, e *engine.Engine) error {
 // catchSignals has the signals that end a run sent to a channel.
 func catchSignals() (signals <-chan os.Signal, stop func()) {
 	caught := make(chan os.Signal, 4)
-	signal.Notify(caught, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(caught, cli.EndSignals()...)
 	return caught, func() { signal.Stop(caught) }
 }
 
