@@ -3,6 +3,8 @@ package firewall_test
 import (
 	"fmt"
 	"net/netip"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -239,5 +241,32 @@ func TestTypedEntryThatADenialTakesAway(t *testing.T) {
 	}
 	if by := p.DeniedBy("https://x.example.com GET /**"); by != "" {
 		t.Errorf("%q", by)
+	}
+}
+
+// The page shows entries as they are written.
+func TestEntriesOfThePage(t *testing.T) {
+	page, err := os.ReadFile("../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for line := range strings.Lines(string(page)) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 4 {
+			continue
+		}
+		for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[1]+cells[2], -1) {
+			if !strings.Contains(m[1], ":") {
+				continue
+			}
+			seen++
+			if p, errs := firewall.NewPolicy(firewall.Network{Allow: []string{m[1]}}); errs != nil || p.Operations() == nil {
+				t.Errorf("%s: %v", m[1], errs)
+			}
+		}
+	}
+	if seen < 10 {
+		t.Errorf("the page has %d entries", seen)
 	}
 }

@@ -38,7 +38,7 @@ func (v *entriesValue) Type() string { return "stringSlice" }
 
 func (v *entriesValue) String() string {
 	if v.list == nil || len(*v.list) == 0 {
-		return "[]" // which the help does not print
+		return "" // which the help does not print
 	}
 	return "[" + strings.Join(*v.list, ",") + "]"
 }
