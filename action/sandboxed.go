@@ -15,6 +15,7 @@ import (
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/progress"
+	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session"
@@ -56,7 +57,7 @@ func (s Sandboxed) Run(ctx context.Context, job Job) (Report, error) {
 	}
 	bring := images.Images{
 		Engine: e, Getenv: s.Getenv, Progress: &progress.Reporter{Out: job.Progress}, Option: "the input image", Cache: cache,
-		Choice: project.Choice,
+		Choice: project.Choice, Published: release.FirewallImage(),
 	}
 	if err := bring.Bring(ctx, plan); err != nil {
 		return setupFailed(err)

@@ -34,6 +34,19 @@ func versionOf(v string) string {
 	return strings.TrimPrefix(v, "v")
 }
 
+// FirewallDigest is the digest, sha256:…, of the image of ImageRepo that had been published
+// when a release was made; "" = none. Set like Version.
+var FirewallDigest string
+
+// FirewallImage is the published image that has the firewall's programs, by its digest: whoever
+// has this program trusts its publisher already. It is "" in a program that knows of none.
+func FirewallImage() string {
+	if FirewallDigest == "" {
+		return ""
+	}
+	return ImageRepo() + "@" + FirewallDigest
+}
+
 // ImageRepo is the repository of the prebuilt sandbox image.
 func ImageRepo() string { return "ghcr.io/" + Org + "/claude-sandbox" }
 

@@ -21,6 +21,17 @@ func TestVersionOfAModule(t *testing.T) {
 	}
 }
 
+func TestFirewallImage(t *testing.T) {
+	if got := FirewallImage(); got != "" {
+		t.Errorf("a program from source takes %s", got)
+	}
+	FirewallDigest = "sha256:00"
+	t.Cleanup(func() { FirewallDigest = "" })
+	if got := FirewallImage(); got != "ghcr.io/org/claude-sandbox@sha256:00" {
+		t.Error(got)
+	}
+}
+
 // project is a repository with scripts/release and a remote, and a gh that notes its calls.
 type project struct {
 	t                *testing.T

@@ -1,6 +1,6 @@
 // Package images brings what the containers of a run are made of to an engine.
 //
-//	firewall.Dockerfile ─► built once ─► image of the firewall, by its id
+//	a release's digest ─► pulled, or firewall.Dockerfile ─► built once ─► image of the firewall, by its id
 //	--image, the project, default.Dockerfile ─► pulled or built ─► image of the agent
 //	npm's pinned package ─► cache folder, checked ─► volume ─► read-only in the agent's container
 //	the sbx-init that this program carries ─► volume ─► read-only in both containers
@@ -10,7 +10,8 @@
 // So the agent's image needs neither Claude Code nor anything of the firewall's.
 //
 // The firewall's image is never a name that somebody else could give to another
-// image: it is built here, and used by the id that this user's cache folder keeps.
+// image: it is built here, or pulled by the digest that is part of a release's program, and
+// used by the id that this user's cache folder keeps.
 //
 // Claude Code comes from npm by a checksum that is part of this program. It lies in a
 // volume of the engine, root's and not readable, and every container of ours mounts

@@ -17,10 +17,23 @@ var firewallDockerfile []byte
 // puts the image's id in its place, whatever the engine calls by that name.
 func FirewallName() string { return "claude-sandbox-firewall:" + short(firewallDockerfile) }
 
-// bringFirewall returns the id of the firewall's image, which it builds where this
-// user has not built it before or the engine has lost it.
+// bringFirewall returns the id of the firewall's image: the published one where this program
+// knows its digest and it can be pulled, or else one that is built where this user has not built
+// it before or the engine has lost it.
 func (i Images) bringFirewall(ctx context.Context) (id string, err error) {
-	id, err = i.bringBuilt(ctx, "firewall", string(firewallDockerfile), func() (string, error) {
+	if i.Published != "" {
+		id, err = i.bringBuilt(ctx, firewallKind, i.Published, func() (string, error) {
+			_, image, err := i.bringNamed(ctx, i.Published)
+			if err != nil {
+				return "", err
+			}
+			return image.ID, i.Engine.Tag(ctx, image.ID, publishedName(i.Published))
+		})
+		if err == nil || ctx.Err() != nil {
+			return id, err
+		}
+	}
+	id, err = i.bringBuilt(ctx, firewallKind, string(firewallDockerfile), func() (string, error) {
 		return i.build(ctx, "the firewall's image", FirewallName(), dockerfileAlone(firewallDockerfile))
 	})
 	if err != nil {
@@ -28,6 +41,26 @@ func (i Images) bringFirewall(ctx context.Context) (id string, err error) {
 			"it is built once, from debian:bookworm-slim and its package iptables; name an image that has iptables with --firewall-image")
 	}
 	return id, err
+}
+
+const firewallKind = "firewall"
+
+// publishedName is what people see of a published image in the engine; "" for none.
+func publishedName(image string) string {
+	if image == "" {
+		return ""
+	}
+	return "claude-sandbox-firewall:" + short([]byte(image))
+}
+
+// firewallHere returns the id of the firewall's image that this user had last; "" = none yet.
+func (i Images) firewallHere() string {
+	for _, content := range []string{i.Published, string(firewallDockerfile)} {
+		if id := volumes.NoteOf(i.Cache, i.Engine.Host(), firewallKind, content).Read(); content != "" && id != "" {
+			return id
+		}
+	}
+	return ""
 }
 
 // bringBuilt returns the id of an image that build makes of content, if this user has

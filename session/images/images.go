@@ -24,7 +24,7 @@ import (
 	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
-// Images brings the images of a run to an engine. All fields are required.
+// Images brings the images of a run to an engine. All fields but Published are required.
 type Images struct {
 	Engine   *engine.Engine
 	Getenv   func(string) string // where the credentials of registries are
@@ -32,6 +32,8 @@ type Images struct {
 	Option   string // names another image, for people, such as "--image"
 	Cache    string // the user's folder for what can be made again; see CacheDir
 	Choice   Choice // of the agent's image, where the plan names none
+	// Published is an image for the firewall's container, NAME@sha256:…; "" = it is built here.
+	Published string
 }
 
 // CacheDir is the folder of sbx-devc in the user's cache folder.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,8 +19,10 @@ import (
 	"github.com/org/claude-sandbox/internal/progress"
 	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/internal/test/enginetest"
+	"github.com/org/claude-sandbox/internal/test/registrytest"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/runplan"
+	"github.com/org/claude-sandbox/session/volumes"
 	"github.com/org/claude-sandbox/templates"
 )
 
@@ -300,5 +303,68 @@ func TestAttackAListOfUsersThatLeadsElsewhere(t *testing.T) {
 				t.Errorf("mounts %v, notes %q", plan.Agent.Mounts, plan.Notes)
 			}
 		})
+	}
+}
+
+// A release knows the published image of the firewall by its digest: that is pulled once, and
+// what cannot be pulled is built.
+func TestThePublishedFirewallIsPulledOnce(t *testing.T) {
+	var said bytes.Buffer
+	i := bringer(t, &said)
+	i.Cache = t.TempDir()
+	registry := registrytest.StartFaulty(t)
+	local := buildFrom(t, registry.Real+"/owner/claude-sandbox:edge", "FROM scratch\nLABEL published=yes\n")
+	if out, err := exec.Command("docker", "push", "-q", local).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	out, err := exec.Command("docker", "image", "inspect", "--format", "{{index .RepoDigests 0}}", local).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, digest, _ := strings.Cut(strings.TrimSpace(string(out)), "@")
+	i.Published = registry.Addr + "/owner/claude-sandbox@" + digest
+	t.Cleanup(func() { _ = exec.Command("docker", "rmi", "-f", publishedName(i.Published)).Run() })
+	first, err := i.bringFirewall(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if image, err := i.Engine.ImageInspect(t.Context(), first); err != nil || image.Labels["published"] != "yes" {
+		t.Fatalf("%v, %v", image.Labels, err)
+	}
+	if here := i.firewallHere(); here != first {
+		t.Errorf("the image here is %s, want %s", here, first)
+	}
+	if len(registry.Requests()) == 0 {
+		t.Error("the registry was not asked")
+	}
+	again, err := i.bringFirewall(t.Context())
+	if asked := registry.Requests(); err != nil || again != first || len(asked) > 0 {
+		t.Errorf("%s, %v, asked for %v", again, err, asked)
+	}
+	// Attack: the registry serves something else under the digest.
+	noteIn := func(cache string) volumes.Note {
+		return volumes.NoteOf(cache, i.Engine.Host(), firewallKind, string(firewallDockerfile))
+	}
+	i.Cache = t.TempDir()
+	if id := noteIn(bringer(t, &said).Cache).Read(); id != "" { // or it is built here again
+		if err := noteIn(i.Cache).Write(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := exec.Command("docker", "rmi", "-f", publishedName(i.Published), local).Run(); err != nil {
+		t.Fatal(err)
+	}
+	registry.Set(registrytest.Times(100, registrytest.Request("GET", "/manifests/"), registrytest.Change(func(_ http.Header, body []byte) []byte {
+		return bytes.ReplaceAll(body, []byte("sha256:"), []byte("sha256:0"))
+	})))
+	built, err := i.bringFirewall(t.Context())
+	if err != nil || built == first {
+		t.Errorf("%s, %v", built, err)
+	}
+	if image, err := i.Engine.ImageInspect(t.Context(), built); err != nil || image.Labels["published"] != "" {
+		t.Errorf("%v, %v", image.Labels, err)
+	}
+	if !strings.Contains(said.String(), "pulling "+i.Published) {
+		t.Errorf("not said: %s", &said)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/release"
 )
 
 // Names of the images that runs build here: of projects, by a digest of the folder, and
@@ -38,7 +39,7 @@ func Spare(ctx context.Context, e *engine.Engine, dir string, known []string, al
 			ours[projectName(project)+":latest"] = true
 		}
 	}
-	current := []string{FirewallName(), DefaultName(DefaultFiles())}
+	current := []string{FirewallName(), publishedName(release.FirewallImage()), DefaultName(DefaultFiles())}
 	return slices.DeleteFunc(names, func(image engine.NamedImage) bool {
 		own := ownImage.FindStringSubmatch(image.Name)
 		switch {

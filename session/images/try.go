@@ -9,14 +9,13 @@ import (
 	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/sandbox"
-	"github.com/org/claude-sandbox/session/volumes"
 )
 
 // TryFirewall closes, opens and verifies the firewall in a container of its own, without
 // a network, and removes it. It builds nothing: without the firewall's image, which a run
 // builds once, nothing is tried.
 func (i Images) TryFirewall(ctx context.Context) (tried bool, err error) {
-	image := volumes.NoteOf(i.Cache, i.Engine.Host(), "firewall", string(firewallDockerfile)).Read()
+	image := i.firewallHere()
 	if image == "" {
 		return false, nil
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/org/claude-sandbox/doctor"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/internal/userdir"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/session"
@@ -91,7 +92,7 @@ func placesOfDoctor(ctx context.Context, a *cli.App) doctor.Places {
 	cache, err := images.CacheDir()
 	places.Folders = append(places.Folders, doctor.Folder{Holds: "images", Path: cache, Err: err})
 	places.TryFirewall = func(ctx context.Context, e *engine.Engine) (bool, error) {
-		return images.Images{Engine: e, Getenv: a.Getenv, Cache: cache}.TryFirewall(ctx)
+		return images.Images{Engine: e, Getenv: a.Getenv, Cache: cache, Published: release.FirewallImage()}.TryFirewall(ctx)
 	}
 	return places
 }

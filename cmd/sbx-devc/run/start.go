@@ -14,6 +14,7 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session"
@@ -142,7 +143,8 @@ func (l *launch) bring(ctx context.Context, e *engine.Engine) error {
 	}
 	progress := l.Progress(l.o.log.verbose, cache)
 	progress.Log = l.log.Builds()
-	bring := images.Images{Engine: e, Getenv: l.Getenv, Progress: progress, Option: "--image", Cache: cache, Choice: l.choice}
+	bring := images.Images{Engine: e, Getenv: l.Getenv, Progress: progress, Option: "--image", Cache: cache, Choice: l.choice,
+		Published: release.FirewallImage()}
 	if err := bring.Bring(ctx, l.plan); err != nil || l.o.containers.noCache || l.o.profile.fresh {
 		return err
 	}
