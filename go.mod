@@ -32,7 +32,10 @@ require (
 	mvdan.cc/sh/v3 v3.14.1
 )
 
-require golang.org/x/text v0.42.0
+require (
+	github.com/vektah/gqlparser/v2 v2.5.64
+	golang.org/x/text v0.42.0
+)
 
 require (
 	github.com/Microsoft/go-winio v0.6.2 // indirect
@@ -71,7 +74,7 @@ require (
 	go.opentelemetry.io/otel v1.44.0 // indirect
 	go.opentelemetry.io/otel/metric v1.44.0 // indirect
 	go.opentelemetry.io/otel/trace v1.44.0 // indirect
-	go.yaml.in/yaml/v3 v3.0.4 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect
 )

@@ -10,7 +10,9 @@
 // entries and judges the requests to its hosts.
 //
 //	git     git.go        git over HTTP: fetch, push to named refs (push.go), and LFS (lfs.go)
-//	github  github.go     GitHub's API by a table of operations, REST and GraphQL
+//	github  github.go     GitHub's API by tables of operations (githubtable.go): REST,
+//	                      and GraphQL by its document (graphql.go). What an id
+//	                      names is known from the server's answers (graphids.go).
 //	npm …   registry.go   npm, pypi, go, crates and oci: downloads by tables of
 //	                      paths (registrykinds.go); publishing, accounts and tokens
 //	                      for more than pulling are refused. Searches are reads, and

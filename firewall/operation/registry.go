@@ -1,7 +1,6 @@
 package operation
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"path"
@@ -141,8 +140,7 @@ func (r *registries) judge(_ *Memory, req *Request, body *Body) Decision {
 		}
 	}
 	if !d.Allowed && r.kind.refusal != nil {
-		text, _ := json.Marshal(r.kind.refusal("sandbox: " + d.Reason))
-		d.Answer = &Answer{Status: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}}, Body: text}
+		d.Answer = jsonAnswer(r.kind.refusal("sandbox: " + d.Reason))
 	}
 	return d
 }

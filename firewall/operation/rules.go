@@ -53,6 +53,7 @@ type kind struct {
 // kinds are all of them, in the order in which they judge.
 var kinds = []kind{
 	{word: "git", compile: compileGit, covers: coversGit, words: wordsGit},
+	{word: "github", compile: compileGitHub, covers: coversGitHub, words: wordsGitHub},
 	npmRegistry.asKind(),
 	pypiRegistry.asKind(),
 	goRegistry.asKind(),
@@ -218,11 +219,12 @@ func (r *Rules) Opens(name string, port uint16) bool {
 // that it pushed. It outlives a change of the rules and is safe for concurrent use.
 type Memory struct {
 	mu     sync.Mutex
-	pushed map[string]string // "host/repository ref" -> object id
+	pushed map[string]string   // "host/repository ref" -> object id
+	ids    map[string][]string // of GitHub's objects -> repository
 }
 
 // NewMemory returns the memory of a sandbox that did nothing yet.
-func NewMemory() *Memory { return &Memory{pushed: map[string]string{}} }
+func NewMemory() *Memory { return &Memory{pushed: map[string]string{}, ids: map[string][]string{}} }
 
 // Decide judges a request. The body is peeked at, and none of it is lost.
 func (r *Rules) Decide(m *Memory, req *Request, body *Body) Decision {
