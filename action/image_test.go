@@ -4,8 +4,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/org/claude-sandbox/session/images"
 )
 
 // The project's dev container is taken where the workflow says so, and only its image.
@@ -66,5 +69,23 @@ func TestAttackTheImageOfTheDevContainerBringsSettings(t *testing.T) {
 	_, plan, err := planJob(Job{ID: "test", Inputs: in, Progress: io.Discard, Dir: t.TempDir()})
 	if err != nil || !strings.HasPrefix(plan.Agent.Image, "sbx-devc-project-") || len(plan.Network.Allow) > 0 {
 		t.Errorf("%v, %v", plan, err)
+	}
+}
+
+// A fresh runner's log has what actions/cache needs; a runner with the package says nothing.
+func TestTheCacheOfClaudeCodeIsTold(t *testing.T) {
+	cache := t.TempDir()
+	var log strings.Builder
+	tellCache(&log, cache)
+	folder, key, err := images.PackageFolder(cache, runtime.GOARCH)
+	if err != nil || !strings.Contains(log.String(), "path "+folder+", key "+key) || strings.Count(log.String(), "\n") != 1 {
+		t.Errorf("%q, want %s and %s, %v", &log, folder, key, err)
+	}
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	log.Reset()
+	if tellCache(&log, cache); log.Len() > 0 {
+		t.Errorf("%q", &log)
 	}
 }

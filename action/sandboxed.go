@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -59,6 +61,7 @@ func (s Sandboxed) Run(ctx context.Context, job Job) (Report, error) {
 		Engine: e, Getenv: s.Getenv, Progress: &progress.Reporter{Out: job.Progress}, Option: "the input image", Cache: cache,
 		Choice: project.Choice, Published: release.FirewallImage(),
 	}
+	tellCache(job.Progress, cache)
 	if err := bring.Bring(ctx, plan); err != nil {
 		return setupFailed(err)
 	}
@@ -71,6 +74,17 @@ func (s Sandboxed) Run(ctx context.Context, job Job) (Report, error) {
 			t.Agent.Round(time.Millisecond))
 	}
 	return reportOf(result, err), hinted(err, host)
+}
+
+// tellCache says on a fresh runner how a workflow keeps Claude Code's package between jobs.
+func tellCache(to io.Writer, cache string) {
+	folder, key, err := images.PackageFolder(cache, runtime.GOARCH)
+	if err != nil {
+		return // which Bring tells
+	}
+	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(to, "a step actions/cache before this one keeps Claude Code between jobs: path %s, key %s\n", folder, key)
+	}
 }
 
 func setupFailed(err error) (Report, error) {

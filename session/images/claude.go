@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"slices"
 
 	"github.com/klauspost/compress/gzip"
@@ -40,6 +41,17 @@ func (i Images) bringClaude(ctx context.Context, arch, libc, firewall string) (v
 		return "", fmt.Errorf("bringing Claude Code to the engine: %w", err)
 	}
 	return volume, nil
+}
+
+// PackageFolder is the folder below a cache folder that keeps npm's package of Claude Code, and
+// a key that changes with what this program takes from it, for the cache of a CI system. A file
+// in it counts by its checksum alone.
+func PackageFolder(cache, arch string) (folder, key string, err error) {
+	pinned, err := npm.Pinned(arch, npm.Glibc)
+	if err != nil {
+		return "", "", err
+	}
+	return filepath.Join(cache, downloads), "claude-code-" + pinned.Version + "-" + arch, nil
 }
 
 // OldPrograms lists this user's volumes with Claude Code of other packages than this

@@ -115,7 +115,10 @@ func (i Images) registry(log io.Writer) registry.Options {
 
 func (i Images) npmURL() string { return cmp.Or(i.Getenv("NPM_CONFIG_REGISTRY"), npm.DefaultURL()) }
 
-func (i Images) store() (*store.Store, error) { return store.Open(filepath.Join(i.Cache, "images")) }
+// downloads is the folder of downloads in the cache folder.
+const downloads = "images"
+
+func (i Images) store() (*store.Store, error) { return store.Open(filepath.Join(i.Cache, downloads)) }
 
 // bringDefault takes the default image if the engine has it, as after 'sandbox
 // build' or a pull, and otherwise one that is built here. The published one is never
