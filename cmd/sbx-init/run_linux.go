@@ -220,9 +220,11 @@ func (p *program) run(args []string) (err error) {
 	// From now on little memory is worth more than little work, to programs that
 	// share the container's limit with us.
 	debug.SetGCPercent(gcServing)
-	// The kernel does most of the work. A second processor would be woken for each
-	// question and find nothing to do.
-	runtime.GOMAXPROCS(1)
+	// The kernel does most of the work, but for hosts whose TLS is opened. A second
+	// processor would be woken for each question and find nothing to do.
+	if len(policy.Operations().Hosts()) == 0 {
+		runtime.GOMAXPROCS(1)
+	}
 	go debug.FreeOSMemory() // what reading the policy took
 	first.Failures = firewall.Failures()
 	if !o.sidecar {

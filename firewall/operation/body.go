@@ -9,6 +9,9 @@ import (
 // ErrLong means that a body is longer than an operation may be.
 var ErrLong = errors.New("the body is longer than this operation's may be")
 
+// firstPeek is how much of a body is read first, in bytes.
+const firstPeek = 4 << 10
+
 // Body is the body of a request, of which judges look at the first bytes.
 // Nothing is lost: Rest returns all of it.
 type Body struct {
@@ -22,9 +25,9 @@ func NewBody(from io.Reader) *Body { return &Body{from: from} }
 
 // Peek returns the first n bytes, fewer with io.EOF when the body ends before.
 func (b *Body) Peek(n int) ([]byte, error) {
-	if n > len(b.read) && b.end == nil {
+	for n > len(b.read) && b.end == nil { // in steps: most bodies are far smaller than what is asked for
 		had := len(b.read)
-		b.read = append(b.read, make([]byte, n-had)...)
+		b.read = append(b.read, make([]byte, min(n-had, max(had, firstPeek)))...)
 		got, err := io.ReadFull(b.from, b.read[had:])
 		b.read = b.read[:had+got]
 		if errors.Is(err, io.ErrUnexpectedEOF) {

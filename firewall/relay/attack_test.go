@@ -345,3 +345,37 @@ func TestAttackOperationStreamsAreBounded(t *testing.T) {
 	}
 	close(release)
 }
+
+// TestAttackOperationSwitchThatIsNone asks for a page that answers 101, as sites do
+// that answer with whatever status one asks for, and speaks on behind it.
+func TestAttackOperationSwitchThatIsNone(t *testing.T) {
+	for name, head := range map[string]string{
+		"no protocol": "", "a protocol": "Connection: Upgrade\r\nUpgrade: websocket\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var h *host
+			h = newHost(t, []string{"http/1.1"}, func(w http.ResponseWriter, _ *http.Request) {
+				conn, rw, err := http.NewResponseController(w).Hijack()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer conn.Close()
+				_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\n"+head+"\r\n")
+				for { // what comes is in h's bytes
+					if _, err := rw.ReadByte(); err != nil {
+						return
+					}
+				}
+			})
+			conn := newBox(t, h).dial("http/1.1")
+			go func() {
+				_, _ = io.WriteString(conn, "GET /v1/a HTTP/1.1\r\nHost: ok.test\r\n\r\nGET "+secret+" HTTP/1.1\r\nHost: ok.test\r\n\r\n"+lastRequest)
+			}()
+			answer, _ := io.ReadAll(conn)
+			if strings.Contains(h.bytes(), secret) || !strings.HasPrefix(string(answer), "HTTP/1.1 502 ") {
+				t.Errorf("arrived %q, answered %q", h.bytes(), answer)
+			}
+		})
+	}
+}

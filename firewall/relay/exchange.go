@@ -45,10 +45,6 @@ func (r *Relay) handler(silent *log.Logger) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		s := req.Context().Value(sessionKey{}).(*session)
-		if req.ProtoMajor == 1 {
-			// The host may answer before it has read the whole body.
-			_ = http.NewResponseController(w).EnableFullDuplex()
-		}
 		body := operation.NewBody(req.Body)
 		request, d, status := s.judge(req, body)
 		if d.Allowed && s.broken != nil {
@@ -61,6 +57,9 @@ func (r *Relay) handler(silent *log.Logger) http.Handler {
 		case !d.Allowed:
 			refuse(w, s.to, d, status)
 		default:
+			if req.ProtoMajor == 1 { // the host may answer before it has read the whole body
+				_ = http.NewResponseController(w).EnableFullDuplex()
+			}
 			x := &exchange{s, request, body, d.Observe}
 			proxy.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), exchangeKey{}, x)))
 		}
@@ -132,6 +131,9 @@ func rewrite(p *httputil.ProxyRequest) {
 }
 
 func modifyResponse(res *http.Response) error {
+	if res.StatusCode == http.StatusSwitchingProtocols { // no request asked for it, and what comes behind it is not judged
+		return errors.New("it leaves HTTP")
+	}
 	res.Header.Del("Alt-Svc")
 	if x := exchangeOf(res.Request.Context()); x.observe != nil {
 		if w := x.observe(res.StatusCode, res.Header); w != nil {

@@ -37,8 +37,8 @@ type Options struct {
 	// the programs that shall trust them.
 	Publish func(certificates []byte) error
 
-	// Roots are the authorities by which the hosts' certificates are verified. It
-	// is called once, before the first of them.
+	// Roots are the authorities by which the hosts' certificates are verified. New
+	// calls it once, and does not wait for it.
 	Roots func() (*x509.CertPool, error)
 
 	// Record is told every decision. When an allow cannot be recorded it does not
@@ -84,6 +84,7 @@ func New(o Options) *Relay {
 		options: o, roots: sync.OnceValues(o.Roots), sessions: tls.NewLRUClientSessionCache(64),
 		slots: make(chan struct{}, maxConnections), arrived: newArrivals(),
 	}
+	go func() { _, _ = r.roots() }()     // while no program of the agent's can have changed them; dial has the error
 	silent := log.New(io.Discard, "", 0) // net/http's lines are about clients' faults, which have records
 	r.server = &http.Server{
 		Handler:                      r.handler(silent),

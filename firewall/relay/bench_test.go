@@ -1,0 +1,159 @@
+package relay_test
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/operation"
+	"github.com/org/claude-sandbox/firewall/relay"
+)
+
+// straight is a client that speaks to the host itself, for comparison.
+func straight(b testing.TB, h *host, protocol string) *http.Client {
+	tr := &http.Transport{
+		Protocols:       new(http.Protocols),
+		TLSClientConfig: &tls.Config{RootCAs: world().pool, ServerName: "ok.test"},
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", h.addr)
+		},
+	}
+	tr.Protocols.SetHTTP1(protocol != "h2")
+	tr.Protocols.SetHTTP2(protocol == "h2")
+	b.Cleanup(tr.CloseIdleConnections)
+	return &http.Client{Transport: tr}
+}
+
+// each runs a benchmark straight and through the relay, in both protocols.
+func each(b *testing.B, handle http.HandlerFunc, run func(b *testing.B, c *http.Client)) {
+	for _, protocol := range protocols() {
+		h := newHost(b, []string{protocol}, handle)
+		b.Run(protocol+"/straight", func(b *testing.B) { run(b, straight(b, h, protocol)) })
+		b.Run(protocol+"/relay", func(b *testing.B) {
+			c := newBox(b, h).client(protocol)
+			c.Timeout = 0
+			run(b, c)
+		})
+	}
+}
+
+// BenchmarkFirstByte is the time to the first byte of a response, on a connection
+// that exists and on a new one.
+func BenchmarkFirstByte(b *testing.B) {
+	small := func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "x") }
+	get := func(b *testing.B, c *http.Client) {
+		res, err := c.Get("https://ok.test/v1/a")
+		if err != nil {
+			b.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, res.Body)
+		res.Body.Close()
+	}
+	b.Run("kept", func(b *testing.B) {
+		each(b, small, func(b *testing.B, c *http.Client) {
+			get(b, c)
+			for b.Loop() {
+				get(b, c)
+			}
+		})
+	})
+	b.Run("new", func(b *testing.B) {
+		each(b, small, func(b *testing.B, c *http.Client) {
+			for b.Loop() {
+				get(b, c)
+				c.Transport.(*http.Transport).CloseIdleConnections()
+			}
+		})
+	})
+}
+
+// BenchmarkDownload is the throughput of one large response.
+func BenchmarkDownload(b *testing.B) {
+	const size = 64 << 20
+	chunk := make([]byte, 1<<20)
+	each(b, func(w http.ResponseWriter, _ *http.Request) {
+		for range size / len(chunk) {
+			_, _ = w.Write(chunk)
+		}
+	}, func(b *testing.B, c *http.Client) {
+		b.SetBytes(size)
+		buf := make([]byte, 256<<10)
+		for b.Loop() {
+			res, err := c.Get("https://ok.test/v1/a")
+			if err != nil {
+				b.Fatal(err)
+			}
+			if n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, res.Body, buf); n != size {
+				b.Fatal(n, err)
+			}
+			res.Body.Close()
+		}
+	})
+}
+
+// BenchmarkStreams is the memory of 200 streams on one connection that a host fills
+// and a client does not read. Host and client are in this process too.
+func BenchmarkStreams(b *testing.B) {
+	memory := func() float64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return float64(m.HeapInuse+m.StackInuse) / (1 << 20)
+	}
+	fill := func(w http.ResponseWriter, _ *http.Request) {
+		chunk := make([]byte, 32<<10)
+		for {
+			if _, err := w.Write(chunk); err != nil {
+				return
+			}
+		}
+	}
+	each(b, fill, func(b *testing.B, c *http.Client) {
+		for b.Loop() {
+			before := memory()
+			var open sync.WaitGroup
+			bodies := make(chan io.Closer, 200)
+			for range 200 {
+				open.Go(func() {
+					res, err := c.Get("https://ok.test/v1/a")
+					if err == nil {
+						bodies <- res.Body
+					}
+				})
+			}
+			open.Wait()
+			b.ReportMetric(memory()-before, "MiB")
+			close(bodies)
+			for body := range bodies {
+				body.Close()
+			}
+			c.Transport.(*http.Transport).CloseIdleConnections()
+		}
+	})
+}
+
+// BenchmarkReady is what twenty typed entries add to a start.
+func BenchmarkReady(b *testing.B) {
+	var entries []string
+	for i := range 20 {
+		entries = append(entries, fmt.Sprintf("https://host%d.test GET /v1/**", i))
+	}
+	for b.Loop() {
+		r := relay.New(relay.Options{
+			Publish: func([]byte) error { return nil }, Roots: relay.SystemRoots, Memory: operation.NewMemory(),
+			Record: func(audit.Record) error { return nil },
+		})
+		if err := r.SetHosts(compile(b, entries...).Hosts()); err != nil {
+			b.Fatal(err)
+		}
+		r.Close()
+	}
+}
