@@ -256,7 +256,7 @@ func (f *File) findByState() {
 				f.add(Mode, fmt.Sprintf("gives the rights of its owner to those who run it (%04o)", after.Mode))
 			case after.What == changes.File && fresh&0o111 != 0:
 				f.add(Mode, "may be executed")
-			case before != 0 && fresh&0o002 != 0:
+			case fresh&0o002 != 0:
 				f.add(Mode, "everybody may write to it")
 			}
 		}

@@ -144,6 +144,7 @@ func traps() []trap {
 		}}),
 		named("a script", trap{kind: Mode, path: "run", do: writes("run", "#!/bin/sh\n", 0o755)}),
 		named("setuid", trap{kind: Mode, path: "su", do: writes("su", "x\n", 0o755|os.ModeSetuid)}),
+		named("a file for everybody", trap{kind: Mode, path: "shared", do: writes("shared", "x\n", 0o666)}),
 		named("old file, executable", trap{kind: Mode, path: "old.txt", do: writes("old.txt", "one\ntwo\n", 0o755)}),
 		named("old file, executable and changed", trap{kind: Mode, path: "old.txt", do: writes("old.txt", "new\n", 0o755)}),
 		named("upper and lower case", file(Name, "OLD.txt", "x\n")),

@@ -124,6 +124,15 @@ func Read(ctx context.Context, own userdir.Dir, project string) (string, error) 
 	return key, nil
 }
 
+// Place is where the key of Read is: the file, or the keyring's name of it.
+func Place(own userdir.Dir, project string) (string, error) {
+	text, _, err := read(own, project)
+	if r, inKeyring := reference(text); err == nil && inKeyring {
+		return r.String(), nil
+	}
+	return File(own), err
+}
+
 // read returns the text of the file, the key or where it is, and whether there is a file.
 func read(own userdir.Dir, project string) (text string, found bool, err error) {
 	name := File(own)

@@ -35,6 +35,23 @@ func TestAKeyIsKeptForItsUserAlone(t *testing.T) {
 	}
 }
 
+// A person hears where the key is, and never the key.
+func TestThePlaceOfAKeyIsNamed(t *testing.T) {
+	own := userdir.Dir(filepath.Join(t.TempDir(), "sbx-devc"))
+	if err := Save(t.Context(), own, token); err != nil {
+		t.Fatal(err)
+	}
+	if place, err := Place(own, ""); place != File(own) || err != nil {
+		t.Errorf("of a file: %q, %v", place, err)
+	}
+	if err := os.WriteFile(File(own), []byte("keyring:sbx-devc/key\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if place, err := Place(own, ""); place != "keyring:sbx-devc/key" || err != nil {
+		t.Errorf("of a keyring: %q, %v", place, err)
+	}
+}
+
 // Attack: a refresh token, or Claude's file of credentials, is kept and used.
 func TestAttackMoreThanAToken(t *testing.T) {
 	own := userdir.Dir(filepath.Join(t.TempDir(), "sbx-devc"))

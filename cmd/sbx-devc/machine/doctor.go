@@ -112,5 +112,8 @@ func keySource(ctx context.Context, a *cli.App) (string, error) {
 		}
 	}
 	own, err := projects.OwnFolder(a)
-	return storedkey.File(own), err
+	if err != nil {
+		return "", err
+	}
+	return storedkey.Place(own, "")
 }
