@@ -75,6 +75,7 @@ func (f *forge) commit(message string) string {
 const agentEntry = "git:git.example.com/acme/app push refs/heads/agent/*"
 
 func TestGitPushesItsOwnRefs(t *testing.T) {
+	t.Parallel()
 	f := newForge(t, agentEntry)
 	f.must(f.work, "git", "checkout", "-q", "-b", "agent/one")
 	f.commit("one")
@@ -98,6 +99,7 @@ func TestGitPushesItsOwnRefs(t *testing.T) {
 }
 
 func TestGitPushFromAShallowClone(t *testing.T) {
+	t.Parallel()
 	f := newForge(t, agentEntry)
 	f.must(f.work, "git", "push", "-q", "origin", "HEAD:refs/heads/agent/x")
 	f.must(filepath.Join(f.root, "acme/app.git"), "git", "update-ref", "refs/heads/main", f.commit2())
@@ -119,6 +121,7 @@ func (f *forge) commit2() string {
 
 // Each is refused in words that git shows, and nothing of it arrives.
 func TestAttackOperationGitClient(t *testing.T) {
+	t.Parallel()
 	f := newForge(t, agentEntry, "git:git.example.com/evil/app")
 	f.must(f.work, "git", "remote", "add", "evil", "http://git.example.com/evil/app.git")
 	f.must(f.work, "git", "tag", "v1")
@@ -159,6 +162,7 @@ func TestAttackOperationGitClient(t *testing.T) {
 
 // What another wrote stays: its id is known to everybody, so knowing it proves nothing.
 func TestAttackOperationGitForeignCommits(t *testing.T) {
+	t.Parallel()
 	f := newForge(t, "git:git.example.com/acme/app push refs/heads/*")
 	app := filepath.Join(f.root, "acme/app.git")
 	second := f.commit2()
@@ -223,6 +227,7 @@ func zipped(text string) string {
 
 // The bytes of a push, made by hand. allowed is what shows that each would work.
 func TestAttackOperationGitPackets(t *testing.T) {
+	t.Parallel()
 	f := newForge(t, agentEntry)
 	target := "git.example.com/acme/app.git/git-receive-pack"
 	line := func(text string) string { return string(pktline.Append(nil, text)) }
@@ -308,6 +313,7 @@ func TestAttackOperationGitPackets(t *testing.T) {
 }
 
 func TestAttackOperationGitRequests(t *testing.T) {
+	t.Parallel()
 	f := newForge(t, agentEntry)
 	before := len(f.gate.arrived)
 	post := pushHeader

@@ -102,6 +102,7 @@ func (c *gatedClient) refusedWith(words, dir string, args ...string) {
 }
 
 func TestNPM(t *testing.T) {
+	t.Parallel()
 	testenv.Program(t, "npm")
 	tarball := packTar(map[string]string{"package/package.json": `{"name":"@scope/leaf","version":"1.0.0"}`})
 	sum := sha512.Sum512(tarball)
@@ -137,6 +138,7 @@ func TestNPM(t *testing.T) {
 }
 
 func TestPip(t *testing.T) {
+	t.Parallel()
 	testenv.Program(t, "pip")
 	wheel := packZip(map[string]string{
 		"leaf.py":                     "",
@@ -157,6 +159,7 @@ func TestPip(t *testing.T) {
 }
 
 func TestGoModules(t *testing.T) {
+	t.Parallel()
 	module := "example.com/Leaf"
 	escaped := "/example.com/!leaf/@v/"
 	goMod := "module " + module + "\n"
@@ -173,6 +176,7 @@ func TestGoModules(t *testing.T) {
 }
 
 func TestCargo(t *testing.T) {
+	t.Parallel()
 	testenv.Program(t, "cargo")
 	manifest := "[package]\nname = \"leaf\"\nversion = \"1.0.0\"\nedition = \"2021\"\ndescription = \"d\"\nlicense = \"MIT\"\n"
 	crate := packTar(map[string]string{"leaf-1.0.0/Cargo.toml": manifest, "leaf-1.0.0/src/lib.rs": ""})
