@@ -196,3 +196,42 @@ func FuzzAuditAgainstAllowlist(f *testing.F) {
 		}
 	})
 }
+
+// A typed entry opens hosts on the judged port alone, covers itself, and is wider than
+// a policy without it.
+func FuzzTypedEntries(f *testing.F) {
+	for _, seed := range []string{"https://api.example.com GET,HEAD /v1/**", "git:github.com/acme/app push refs/heads/agent/*", "npm:read", "oci:ghcr.io/acme read",
+		"https://*.example.org POST /a/* /b", "git:git.example.com/a/b/c lfs push"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p, errs := firewall.NewPolicy(firewall.Network{Allow: []string{text}})
+		if errs != nil || p.Operations() == nil {
+			return
+		}
+		hosts := p.Operations().Hosts()
+		if len(hosts) == 0 || !p.Operations().Covers(text) {
+			t.Errorf("%q: hosts %v, covers itself %v", text, hosts, p.Operations().Covers(text))
+		}
+		for _, h := range hosts {
+			name := h.Name
+			if h.Wildcard {
+				name = "x." + name
+			}
+			for _, port := range []uint16{22, 80, 443, 8443} {
+				if d := p.Decide(name, netip.Addr{}, port, firewall.TCP); d.Allowed() != (port == 443) {
+					t.Errorf("%q: port %d of %s: %+v", text, port, name, d)
+				}
+			}
+			if !p.Operations().Opens(name, 443) {
+				t.Errorf("%q: %s is allowed, and its TLS stays sealed", text, name)
+			}
+			if _, bad := p.With(firewall.Network{Allow: []string{name}}); bad == nil {
+				t.Errorf("%q: %s may be opened whole", text, name)
+			}
+		}
+		if p.Wider(p) != nil || p.Wider(firewall.Closed()) == nil {
+			t.Errorf("%q: wider than itself %q, than nothing %q", text, p.Wider(p), p.Wider(firewall.Closed()))
+		}
+	})
+}

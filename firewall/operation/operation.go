@@ -3,6 +3,7 @@ package operation
 import (
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 )
 
@@ -57,6 +58,15 @@ type Host struct {
 	Name     string // canonical; of a wildcard the part behind "*."
 	Wildcard bool   // any name below Name, and not Name itself
 	Port     uint16
+}
+
+// String writes the host as entries do, with its port.
+func (h Host) String() string {
+	name := h.Name
+	if h.Wildcard {
+		name = "*." + name
+	}
+	return name + ":" + strconv.Itoa(int(h.Port))
 }
 
 // matches reports whether the canonical name and port are h's.

@@ -198,8 +198,14 @@ func compile(a *cli.App, file string) error {
 	if err != nil {
 		return exitcode.With(exitcode.Config, err)
 	}
+	opened := ""
+	if policy.Resolves() {
+		for _, h := range policy.Operations().Hosts() {
+			opened += fmt.Sprintf("# TLS is opened, and each request judged: %s\n", h)
+		}
+	}
 	_, err = fmt.Fprintf(a.Stdout, "# The machine is assumed: all kernel modules, resolver 192.0.2.53, networks 192.0.2.0/24 and "+
 		"2001:db8::/64.\n"+
-		"# 'sbx-init plan' in the sandbox prints the rules of a real one.\n%s", plan)
+		"# 'sbx-init plan' in the sandbox prints the rules of a real one.\n%s%s", opened, plan)
 	return err
 }
