@@ -153,6 +153,9 @@ func editorNames(v *rule.View) (out []rule.Finding) {
 		case "extensions", "settings", "devPort":
 			out = append(out, v.AtName(m, fmt.Sprintf("no tool is called %q", m.Name), fmt.Sprintf("move it into customizations.vscode.%s", m.Name)))
 		}
+		if m.Name != "vscode" && strings.EqualFold(m.Name, "vscode") {
+			out = append(out, v.AtName(m, fmt.Sprintf("no tool is called %q", m.Name), `write it as "vscode"`))
+		}
 	}
 	code := all.Member("vscode")
 	known := []string{"extensions", "settings", "devPort"}

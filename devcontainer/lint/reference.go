@@ -94,6 +94,19 @@ func mountSyntax(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
+// relativeTarget returns the target of a mount when it is no absolute path, of Windows neither.
+func relativeTarget(text string) string {
+	for field := range strings.SplitSeq(rights.Variable.ReplaceAllString(text, "/x"), ",") {
+		key, value, _ := strings.Cut(field, "=")
+		absolute := strings.HasPrefix(value, "/") || strings.HasPrefix(value, `\`) || len(value) > 1 && value[1] == ':' ||
+			strings.Contains(value, "$")
+		if slices.Contains([]string{"target", "destination", "dst"}, strings.ToLower(key)) && value != "" && !absolute {
+			return value
+		}
+	}
+	return ""
+}
+
 // mountText says what the engine does not understand of a mount, or "".
 func mountText(text string) (message, hint string) {
 	// Quotes and variables can hold commas; what is in them is not judged.
@@ -117,6 +130,10 @@ func mountText(text string) (message, hint string) {
 			kind, hasType = strings.ToLower(value), true
 		}
 		hasTarget = hasTarget || slices.Contains([]string{"target", "destination", "dst"}, strings.ToLower(key)) && hasValue && value != ""
+	}
+	if target := relativeTarget(text); target != "" {
+		return fmt.Sprintf("the engine refuses the target %s: it is no absolute path", target),
+			"begin it with /, or with ${containerWorkspaceFolder}"
 	}
 	switch {
 	case !slices.Contains(mountTypes, kind) && kind != "x":
