@@ -18,7 +18,8 @@ var ErrNone = errors.New("no dev container configuration")
 // SettingsName is the settings file of the sandbox, next to devcontainer.json.
 const SettingsName = "sandbox.jsonc"
 
-// Discover lists the files that path names. A file is taken as what it is. The
+// Discover lists the files that path names. A file is taken as what it is; one of a
+// Template stands for the Template. The
 // folder of a Feature or of a Template is that, and a folder with src/NAME of
 // those holds a collection of them; in any other folder all three places of the
 // specification are searched: .devcontainer/devcontainer.json,
@@ -29,6 +30,9 @@ func Discover(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
+	}
+	if template := templateOf(path); !info.IsDir() && template != "" {
+		return []string{template}, nil
 	}
 	if ext := filepath.Ext(path); !info.IsDir() && (ext == ".yml" || ext == ".yaml") {
 		return nil, diag.WithHint(fmt.Errorf("%w: %s is a Compose file", ErrNone, path),
@@ -77,6 +81,19 @@ func Discover(path string) ([]string, error) {
 		return nil, diag.WithHint(fmt.Errorf("%w in %s", ErrNone, path), "sbx-devc init %s writes one", path)
 	}
 	return found, nil
+}
+
+// templateOf returns the metadata of the Template that a file is a part of, or "": its files
+// are judged with its options filled in.
+func templateOf(file string) string {
+	dir := filepath.Dir(file)
+	for range 3 { // TEMPLATE/.devcontainer/NAME/devcontainer.json
+		if name := filepath.Join(dir, TemplateName); isFile(name) && file != name {
+			return name
+		}
+		dir = filepath.Join(dir, "..")
+	}
+	return ""
 }
 
 // nearName returns a file that was probably meant as the configuration, or "".

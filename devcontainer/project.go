@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/budget"
+	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/org"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -136,6 +137,9 @@ func (p *Project) understand() {
 	}
 	if p.Kind() == FeatureFile {
 		p.Rights = rights.OfFeature(p.Config)
+		if p.Tree != nil {
+			p.readInstall()
+		}
 		return
 	}
 	p.RunArgs = rights.RunOptions.Parse(p.EngineOnly("runArgs"))
@@ -151,6 +155,15 @@ func (p *Project) understand() {
 		s.Stage, s.Dockerfile = p.Build.Final, p.Build.File.Doc
 	}
 	p.Rights = rights.List(s)
+}
+
+// readInstall reads the program of a Feature: a step that root runs in a build.
+func (p *Project) readInstall() {
+	if doc := p.Readable("install.sh"); doc != nil {
+		p.more = append(p.more, doc)
+		file := dockerfile.Script(doc.File, doc.Src)
+		p.Build = &Build{File: file, Final: file.Stages[0], Needed: file.Stages}
+	}
 }
 
 // MaxBrought bounds the mounts that volumes_from brings, and the Features that

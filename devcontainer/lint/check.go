@@ -80,6 +80,7 @@ func (c *pass) run() {
 		}
 		c.noteSpoiled()
 	}
+	c.addRendered()
 }
 
 // phase orders the rules: first those that find values which are wrong in

@@ -9,6 +9,10 @@
 // bytes; report adds the rule's id and severity and turns bytes into lines;
 // comments take out what they excuse; package diag writes text, JSON or SARIF.
 //
+// A Template is judged as what it makes: addRendered fills its options in, runs the same
+// rules over that and reports what they find at its place in the Template's own files. A
+// Feature's install.sh is a RUN of a build that root runs.
+//
 // A rule is a line in the table of its family (rules.go, and package contract for
 // SBX8xx), and names the one function that looks for it, or the package that finds
 // it while the files are read. Its page, with two examples that a test runs, is

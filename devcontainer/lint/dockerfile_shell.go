@@ -73,11 +73,13 @@ func lostBy(cmd *shell.Command) (lost, instead string) {
 
 // missingSudo reports sudo in an image that has none.
 func missingSudo(v *rule.View) (out []rule.Finding) {
+	brings := map[*dockerfile.Stage]bool{}
 	for _, s := range neededStages(v) {
+		brings[s] = brings[s.Parent] || mayBringSudo(s)
 		base := s.Base()
 		image := imageName(base.Image)
 		_, known := plain[image]
-		if !known || !base.Known || image == "fedora" || image == "scratch" || slices.ContainsFunc(s.Chain(), mayBringSudo) {
+		if !known || !base.Known || image == "fedora" || image == "scratch" || brings[s] {
 			continue
 		}
 		for _, i := range s.Instructions {

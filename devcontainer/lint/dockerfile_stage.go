@@ -20,8 +20,10 @@ import (
 // relativeWorkdirs reports a WORKDIR without / in a stage that has said no folder yet: the
 // image decides below which one it lies.
 func relativeWorkdirs(v *rule.View) (out []rule.Finding) {
+	says := map[*dockerfile.Stage]bool{}
 	for _, s := range neededStages(v) {
-		if saysFolder(s.Parent, len(v.Build.File.Stages)) {
+		says[s] = says[s.Parent] || slices.ContainsFunc(s.Instructions, func(i *dockerfile.Instruction) bool { return i.Name == "WORKDIR" })
+		if says[s.Parent] {
 			continue
 		}
 		for _, i := range s.Instructions {
@@ -39,16 +41,6 @@ func relativeWorkdirs(v *rule.View) (out []rule.Finding) {
 		}
 	}
 	return out
-}
-
-// saysFolder reports whether a stage or one below it has a WORKDIR.
-func saysFolder(s *dockerfile.Stage, most int) bool {
-	for ; s != nil && most > 0; s, most = s.Parent, most-1 {
-		if slices.ContainsFunc(s.Instructions, func(i *dockerfile.Instruction) bool { return i.Name == "WORKDIR" }) {
-			return true
-		}
-	}
-	return s != nil
 }
 
 // severalSources reports COPY of several files to what is no folder.

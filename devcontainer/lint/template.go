@@ -116,7 +116,7 @@ func optionUses(v *rule.View) (out []optionUse) {
 		if path.Base(file) == devcontainer.TemplateName || err != nil || !bytes.Contains(src, []byte("${templateOption:")) {
 			continue
 		}
-		doc := jsonc.Text(v.Quoted(strings.TrimPrefix(file, v.Dir+"/")), src)
+		doc := templateDocument(v.Quoted(strings.TrimPrefix(file, v.Dir+"/")), src)
 		v.Also(doc)
 		for _, m := range anyOption.FindAllSubmatchIndex(src, -1) {
 			out = append(out, optionUse{rights.Place{Doc: doc, Start: m[0], End: m[1]}, string(src[m[2]:m[3]])})
@@ -196,6 +196,9 @@ type rendering struct {
 	name string      // of the file
 	at   *jsonc.Node // what chooses
 	how  string      // "with the defaults"
+	tree *renderedTree
+	// whole says that the file is well formed as it is, so that values break it.
+	whole bool
 	*devcontainer.Project
 }
 
@@ -211,13 +214,16 @@ func renderings(v *rule.View) (out []rendering) {
 	}
 	for _, name := range devcontainer.Places(v.Tree, v.Dir) {
 		src, err := v.Tree.Read(name)
-		if err != nil || devcontainer.Parse(name, src).Object() == nil {
-			continue // a broken file is judged as such
+		if err != nil || len(src) > jsonc.MaxSize {
+			continue
 		}
+		whole := devcontainer.Parse(name, src).Object() != nil
 		add := func(at *jsonc.Node, how string, choice map[string]string) {
-			text := templateOption.ReplaceAllStringFunc(string(src),
-				func(s string) string { return choice[templateOption.FindStringSubmatch(s)[1]] })
-			out = append(out, rendering{path.Base(name), at, how, devcontainer.Parse(name, []byte(text))})
+			tree := &renderedTree{v.Tree, v.Dir, choice, map[string][]movement{}}
+			below := strings.TrimPrefix(name, v.Dir+"/")
+			if p, err := devcontainer.Load(tree, below, v.Quoted(below)); err == nil && len(out) < maxRenderings {
+				out = append(out, rendering{path.Base(name), at, how, tree, whole, p})
+			}
 		}
 		add(v.Root.Member("id"), "with the defaults", defaults)
 		for _, m := range options(v) {
@@ -233,12 +239,18 @@ func renderings(v *rule.View) (out []rendering) {
 	return out
 }
 
-// brokenRenderings reports values that break the file.
+// brokenRenderings reports values that break the file. One that is broken in itself has
+// findings of its own.
 func brokenRenderings(v *rule.View) (out []rule.Finding) {
+	broken := map[string]bool{}
 	for _, r := range renderings(v) {
-		if r.Object() == nil {
+		isDefault := r.at == v.Root.Member("id")
+		if r.Object() == nil && !broken[r.Config.File] && (r.whole || !isDefault) {
 			out = append(out, v.AtValue(r.at, fmt.Sprintf("%s %s is not well formed", r.name, r.how),
 				"values are put in as they are: no quotes, backslashes or line breaks"))
+		}
+		if isDefault && r.Object() == nil {
+			broken[r.Config.File] = true
 		}
 	}
 	return out
@@ -247,20 +259,24 @@ func brokenRenderings(v *rule.View) (out []rule.Finding) {
 // wellFormed are the rules about whether a configuration is valid.
 var wellFormed = sync.OnceValue(func() map[string]*rule.Rule { return index(syntaxRules, schemaRules, referenceRules) })
 
-// invalidRenderings reports choices that make a configuration which is not valid.
+// invalidRenderings reports choices that make a configuration which is not valid. That of
+// the defaults has findings in its own files.
 func invalidRenderings(v *rule.View) (out []rule.Finding) {
+	always := map[string]bool{}
 	for _, r := range renderings(v) {
 		if r.Object() == nil {
 			continue
 		}
-		for _, f := range newPass(rule.NewView(r.Project), wellFormed()).findings() {
-			if f.Severity == diag.SeverityError {
-				out = append(out, v.AtValue(r.at, fmt.Sprintf("%s %s: %s [%s]", r.name, r.how, f.Message, f.Rule), f.Hint))
-				if r.at == v.Root.Member("id") {
-					return out // no choice makes it better
-				}
-				break
+		for _, f := range judged(r, wellFormed()) {
+			if f.Severity != diag.SeverityError || wellFormed()[f.Rule] == nil || always[f.Rule+f.Pointer] {
+				continue
 			}
+			if r.at == v.Root.Member("id") {
+				always[f.Rule+f.Pointer] = true
+				continue
+			}
+			out = append(out, v.AtValue(r.at, fmt.Sprintf("%s %s: %s [%s]", r.name, r.how, f.Message, f.Rule), f.Hint))
+			break
 		}
 	}
 	return out

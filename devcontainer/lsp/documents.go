@@ -127,7 +127,11 @@ func (s *server) configurations(name string) []string {
 	}
 	switch {
 	case devcontainer.IsConfiguration(name):
-		out = append(out, name)
+		found, err := devcontainer.Discover(name) // a Template's is judged as one
+		if err != nil {
+			found = []string{name} // it is new
+		}
+		out = append(out, found...)
 	case len(out) == 0 && !s.alone[name]:
 		out = s.around(name)
 		s.alone[name] = len(out) == 0
