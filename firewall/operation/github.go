@@ -160,7 +160,11 @@ func (g *github) judgeREST(d *Decision, req *Request, body *Body) {
 		return
 	}
 	reads := req.Method == http.MethodGet || req.Method == http.MethodHead
-	if reads && req.Host == githubAPI.Name {
+	switch {
+	case reads && readsForeign(req.Path):
+		d.Reason = "the answer may hold what is in other repositories, and an entry is for one alone"
+		return
+	case reads && req.Host == githubAPI.Name:
 		g.allow(d, repo, githubRead)
 		return
 	}
@@ -175,6 +179,15 @@ func (g *github) judgeREST(d *Decision, req *Request, body *Body) {
 		return
 	}
 	g.allow(d, repo, name)
+}
+
+func readsForeign(p Path) bool {
+	text := strings.TrimSuffix(lowerASCII(strings.Join(p.Segments[3:], "/")), "/")
+	if strings.HasPrefix(text, "compare/") && strings.Contains(text, ":") {
+		return true // a fork's branch, "OWNER:BRANCH"
+	}
+	below := strings.Split(text, "/")
+	return slices.ContainsFunc(githubForeignReads, func(pattern string) bool { return matchPattern(strings.Split(pattern, "/"), below) })
 }
 
 func findGitHubRoute(req *Request) (githubRoute, bool) {

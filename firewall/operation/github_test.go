@@ -93,7 +93,8 @@ func TestGhWorks(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"GET /repos/acme/app", "GET /repos/Acme/APP/pulls?state=open&per_page=5", "GET /repos/acme/app/contents/a%2fb", "HEAD /repos/acme/app/issues/7",
+		"GET /repos/acme/app", "GET /repos/Acme/APP/pulls?state=open&per_page=5", "GET /repos/acme/app/contents/a%2fb", "GET /repos/acme/app/compare/main...agent/x", "GET /repos/acme/app/issues/1/comments",
+		"HEAD /repos/acme/app/issues/7",
 		"POST /repos/acme/app/issues/7/comments", "GET /user", "GET /rate_limit",
 	} {
 		method, target, _ := strings.Cut(text, " ")
@@ -130,6 +131,11 @@ func TestAttackOperationGitHubREST(t *testing.T) {
 		"PATCH api.github.com/repos/acme/app/issues/comments/1 {}", "DELETE api.github.com/repos/acme/app/issues/comments/1",
 		"POST api.github.com/repos/acme/app/commits/abc/comments {}", "POST api.github.com/repos/acme/app/pages {}", "POST api.github.com/repos/acme/app/statuses/abc {}",
 		"PUT api.github.com/repos/acme/app/issues/1/lock {}", "POST api.github.com/repos/acme/app/check-runs {}",
+		// texts of others
+		"GET api.github.com/repos/acme/app/issues/1/timeline", "GET api.github.com/repos/acme/app/issues/1/Timeline/",
+		"GET api.github.com/repos/acme/app/issues%2f1%2ftimeline",
+		"GET api.github.com/repos/acme/app/compare/main...evil:main", "GET api.github.com/repos/acme/app/compare/main...evil%3amain",
+		"GET api.github.com/repos/acme/app/compare/a%2fb...evil:c%2fd", "HEAD api.github.com/repos/acme/app/issues/1/parent",
 		// a pull request of another's branch, and bodies with two readings
 		`POST api.github.com/repos/acme/app/pulls {"head":"evil:x"}`, `POST api.github.com/repos/acme/app/pulls {"head":"x","head_repo":"evil/app"}`,
 		`POST api.github.com/repos/acme/app/pulls {"head":"x","head":"evil:x"}`, `POST api.github.com/repos/acme/app/pulls {"head":["evil:x"]}`,
