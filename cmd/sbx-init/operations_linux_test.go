@@ -105,3 +105,39 @@ func TestRealClientsAtAnOpenedHost(t *testing.T) {
 		t.Errorf("%v, %v", info, err)
 	}
 }
+
+// In one container with the firewall, the command's programs trust what is opened, and
+// so do those that an editor starts without the command's environment.
+func TestOpenedHostsInOneContainer(t *testing.T) {
+	in := newInternet(t)
+	w := newWeb(t, in)
+	b := newBox(t, in.Sandbox, operationsPolicy)
+	authority, err := os.ReadFile(w.ca)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certs := b.path("certs")
+	if err := os.Mkdir(certs, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	b.write("certs/ca-certificates.crt", string(authority))
+	const curl = "curl -sS --max-time 10 "
+	cmd := b.command("sh", "-c", curl+"https://ok.test/; "+curl+"https://ok.test/secret; ls -l $NODE_EXTRA_CA_CERTS; exec env -i PATH=$PATH "+curl+"https://ok.test/")
+	own := slices.IndexFunc(cmd.Args, func(a string) bool { return strings.Contains(a, "mount --bind") })
+	// A container has these folders to itself, and this machine is none.
+	cmd.Args[own] = strings.Replace(cmd.Args[own], "&& exec", "&& mount -t tmpfs none /run && mount --bind '"+certs+"' /etc/ssl/certs && exec", 1)
+	cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool {
+		name, file, _ := strings.Cut(v, "=")
+		return slices.ContainsFunc(cabundle.Variables(), func(v string) bool { return strings.HasPrefix(v, name+"=") }) || file == "/etc/ssl/certs"
+	})
+	r := b.finish(cmd)
+	r.mustExit(t, 0)
+	if got := strings.Count(r.stdout, fileMarker); got != 2 {
+		t.Errorf("%d of 2 programs reach the host: %s\n%s", got, r.stdout, r.stderr)
+	}
+	r.mustSay(t, "refused: no entry allows GET /secret", "-r--r--r--", " root ")
+	bundle, err := os.ReadFile(certs + "/ca-certificates.crt")
+	if err != nil || strings.Count(string(bundle), "BEGIN CERTIFICATE") != 2 {
+		t.Errorf("the system's bundle holds %s, %v", bundle, err)
+	}
+}

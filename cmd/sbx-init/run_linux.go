@@ -196,7 +196,7 @@ func (p *program) run(args []string) (err error) {
 	firewall, err := live.Open(ctx, live.Options{
 		Kernel: k, Resolvers: resolvers, Topology: o.topology(), Record: recorder.Record, Lookup: lookup,
 		Programs: first.Children.Pause, Tell: p.printError, Warn: p.printWarning,
-		Publish: func(pem []byte) error { return atomicfile.WriteBytes(published, 0o644, pem) },
+		Publish: func(pem []byte) error { return p.publish(published, pem, !o.sidecar) },
 	}, policy.Policy)
 	if err != nil {
 		return err
@@ -222,7 +222,8 @@ func (p *program) run(args []string) (err error) {
 	debug.SetGCPercent(gcServing)
 	// The kernel does most of the work, but for hosts whose TLS is opened. A second
 	// processor would be woken for each question and find nothing to do.
-	if len(policy.Operations().Hosts()) == 0 {
+	opensTLS := policy.Resolves() && len(policy.Operations().Hosts()) > 0
+	if !opensTLS {
 		runtime.GOMAXPROCS(1)
 	}
 	go debug.FreeOSMemory() // what reading the policy took
@@ -230,9 +231,9 @@ func (p *program) run(args []string) (err error) {
 	if !o.sidecar {
 		showEnd(o.audit)
 		defer func() { keepEnd(err) }()
-		environ, err := p.trustOpened(published, who.Environ(os.Environ()))
-		if err != nil {
-			return err
+		environ := who.Environ(os.Environ())
+		if opensTLS {
+			environ = trusting(environ)
 		}
 		argv := append(append([]string{"sbx-init", shimCommand}, who.IDs()...), "--")
 		return first.Run(append(argv, o.command...), environ, func() error {

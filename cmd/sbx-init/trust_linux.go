@@ -3,11 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/cabundle"
 )
 
@@ -26,25 +25,30 @@ func (p *program) writeBundles(path string) error {
 	return err
 }
 
-// trustOpened makes the programs of this container trust the certificates in the file
-// at path, and returns the command's environment. Editors start programs that do not
-// get it, so the system's bundle holds the certificates as well. Without the file no
-// host is opened, and nothing happens.
-func (p *program) trustOpened(path string, environ []string) ([]string, error) {
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return environ, nil
+// publish makes certificates known: in the file at path, and where the programs are in
+// this container to these as well. Editors start programs that do not get the
+// command's environment, so the system's bundle holds the certificates, too.
+func (p *program) publish(path string, certificates []byte, single bool) error {
+	if err := atomicfile.WriteBytes(path, 0o644, certificates); err != nil || !single {
+		return err
 	}
 	if err := p.writeBundles(path); err != nil {
-		return nil, err
+		return err
 	}
 	if err := cabundle.AddToSystem(path, "/"); err != nil && !errors.Is(err, cabundle.ErrNoBundle) {
 		p.printWarning(fmt.Errorf("programs that an editor starts may not trust the hosts whose TLS is opened: %w", err))
 	}
+	return nil
+}
+
+// trusting adds the variables that lead programs to the bundles, but for those that
+// somebody has set.
+func trusting(environ []string) []string {
 	for _, v := range cabundle.Variables() {
 		name, _, _ := strings.Cut(v, "=")
 		if !slices.ContainsFunc(environ, func(set string) bool { return strings.HasPrefix(set, name+"=") }) {
 			environ = append(environ, v)
 		}
 	}
-	return environ, nil
+	return environ
 }
