@@ -121,3 +121,15 @@ func TestLogsAreReadWithTheirPolicy(t *testing.T) {
 		t.Errorf("a policy that is none: %v", err)
 	}
 }
+
+// A list says of a success that the caller of the run did not hear of one.
+func TestASuccessThatWasNotKeptIsNamed(t *testing.T) {
+	h := runsWith(t, map[string]string{
+		"20260101-000000-aaaaaa": `{"folder":"/p","conclusion":"success","exitCode":73}`,
+		"20260102-000000-aaaaaa": `{"folder":"/p","conclusion":"success","exitCode":0}`,
+	})
+	list := h.List("/p")
+	if len(list) != 2 || list[0].Outcome() != "success" || list[1].Outcome() != "success, exit code 73" {
+		t.Errorf("%+v", list)
+	}
+}

@@ -3,10 +3,12 @@ package runs
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/sandbox"
@@ -26,6 +28,7 @@ type Run struct {
 	Model        string    `json:"model"`
 	CostUSD      float64   `json:"costUsd"` // metered on this side, at list price
 	Result       string    `json:"result"`  // agent.Conclusion; "running" while it goes on
+	ExitCode     int       `json:"exitCode"`
 	Conversation bool      `json:"conversation"`
 	SessionID    string    `json:"sessionId"`
 	// Metered is what it used of the model API, known at its end.
@@ -41,6 +44,15 @@ func (r Run) String() string {
 
 // running is the result of a run that goes on.
 const running = "running"
+
+// Outcome is the result for people, with the exit code of a success that was none for the
+// caller: something of it could not be kept or passed on.
+func (r Run) Outcome() string {
+	if r.Result == string(agent.Success) && r.ExitCode != 0 {
+		return fmt.Sprintf("%s, exit code %d", r.Result, r.ExitCode)
+	}
+	return r.Result
+}
 
 // GoesOn reports whether the run has not ended.
 func (r Run) GoesOn() bool { return r.Result == running }
@@ -70,11 +82,11 @@ func (h Home) run(id, folder string) Run {
 	r := Run{
 		ID: id, Name: s.Name, Began: began, Folder: folder, Project: s.Folder, Settings: cmp.Or(s.SettingsFolder, s.Folder),
 		Workspace: s.Workspace, Prompt: s.Prompt,
-		Model: s.Model, CostUSD: s.MeteredUSD, Result: s.Conclusion, SessionID: s.SessionID, Metered: s.Metered,
+		Model: s.Model, CostUSD: s.MeteredUSD, Result: s.Conclusion, ExitCode: s.ExitCode, SessionID: s.SessionID, Metered: s.Metered,
 		Conversation: isKept(folder, sandbox.ConversationFile), home: h,
 	}
 	if h.goesOn(id) {
-		r.Result = running
+		r.Result, r.ExitCode = running, 0
 	}
 	return r
 }
@@ -88,6 +100,7 @@ func (h Home) goesOn(id string) bool {
 // summary is what is read of a run's summary.
 type summary struct {
 	Name, Folder, Prompt, Model, Conclusion, SessionID string
+	ExitCode                                           int
 	FolderIdentity                                     string // "" of a run of an earlier version
 	SettingsFolder                                     string // "" of a run of an earlier version
 	Workspace                                          string // its mode; "" of a run of an earlier version

@@ -79,7 +79,7 @@ func ls(a *cli.App, o lsOptions, args []string) error {
 	fmt.Fprintln(w, head+"PROMPT\tMODEL\tCOST\tRESULT")
 	for _, r := range list {
 		fmt.Fprintf(w, "%s\t%s\t%s%s%s\t%s\t%s\t%s\n", r.ID, r.Began.Local().Format(time.DateTime), name(r), of(r), inList(r.Prompt),
-			inList(r.Model), costOf(r), inList(r.Result))
+			inList(r.Model), costOf(r), inList(r.Outcome()))
 	}
 	return w.Flush()
 }

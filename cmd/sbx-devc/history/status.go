@@ -52,7 +52,7 @@ func status(a *cli.App, args []string, asJSON bool) error {
 	}
 	w := tabwriter.NewWriter(a.Stdout, 0, 8, 2, ' ', 0)
 	for _, row := range [][2]string{
-		{"run", run.ID}, {"name", run.Name}, {"project", run.Project}, {"result", run.Result},
+		{"run", run.ID}, {"name", run.Name}, {"project", run.Project}, {"result", run.Outcome()},
 		{"began", fmt.Sprintf("%s (%s ago)", run.Began.Local().Format(time.DateTime), time.Since(run.Began).Round(time.Second))},
 		{"prompt", run.Prompt}, {"model", run.Model}, {"cost", cost},
 		{"conversation", run.SessionID}, {"files", run.Folder},
