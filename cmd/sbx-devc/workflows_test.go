@@ -113,12 +113,14 @@ func newWorkflows(t *testing.T) *workflows {
 		}
 	}
 	address := "https://github.com/" + workflowOwner + "/claude-sandbox"
+	// Not in the repository: act takes the owner from there.
+	config := filepath.Join(dir, "gitconfig")
+	w.write(config, "[url \""+w.host()+"\"]\n\tinsteadOf = "+address+"\n[user]\n\tname = t\n\temail = t@example.com\n", 0o644)
+	t.Setenv("GIT_CONFIG_GLOBAL", config)
+	w.flags = append(w.flags, "--env", "GIT_CONFIG_GLOBAL="+config)
 	w.run(w.project, "git", "init", "-q", "-b", "main")
 	w.run(w.project, "git", "remote", "add", "origin", address)
 	w.run(dir, "git", "init", "-q", "--bare", w.host())
-	w.run(w.project, "git", "config", "url."+w.host()+".insteadOf", address)
-	w.run(w.project, "git", "config", "user.name", "t")
-	w.run(w.project, "git", "config", "user.email", "t@example.com")
 	w.run(w.project, "git", "add", "-A")
 	w.commit()
 	for _, name := range []string{"images.yml", "release.yml"} {
