@@ -15,14 +15,19 @@ import (
 // events prints what the agent does, one line each, and counts its tools. It
 // is safe for concurrent use with Write, which takes what the sandbox says.
 type events struct {
-	mu    sync.Mutex
-	out   io.Writer
-	clean *redact.Redactor
-	begun []byte // a line of the sandbox's own that has not ended
-	model string
-	tools []toolCount
-	calls map[string]int // tool call -> index in tools
-	retry int
+	mu     sync.Mutex
+	out    io.Writer
+	clean  *redact.Redactor
+	begun  []byte // a line of the sandbox's own that has not ended
+	full   bool   // print what tools answer
+	model  string
+	claude string   // its version
+	steps  []string // what the agent did, a line each
+	more   int      // steps that are not kept
+	failed map[string]int
+	tools  []toolCount
+	calls  map[string]int // tool call -> index in tools
+	retry  int
 }
 
 // toolCount counts the calls of one tool.
@@ -37,6 +42,15 @@ const (
 	maxCalls = 10_000
 )
 
+// maxShown bounds what is printed of a tool's answer, in bytes.
+const maxShown = 8 << 10
+
+// Bounds of the steps that the summary shows.
+const (
+	maxSteps = 150
+	maxStep  = 160 // characters
+)
+
 // maxBegun bounds a line that does not end, in bytes.
 const maxBegun = 64 << 10
 
@@ -44,7 +58,7 @@ const maxBegun = 64 << 10
 // secret goes before anything is cut to its length: half of one would not be
 // found any more.
 func newEvents(out io.Writer, clean *redact.Redactor) *events {
-	return &events{out: out, clean: clean, calls: map[string]int{}}
+	return &events{out: out, clean: clean, calls: map[string]int{}, failed: map[string]int{}}
 }
 
 // hear prints one event. Everything in it was written by the agent.
@@ -53,19 +67,33 @@ func (e *events) hear(event agent.Event) {
 	defer e.mu.Unlock()
 	switch event := event.(type) {
 	case agent.Init:
-		e.model = event.Model
+		e.model, e.claude = event.Model, event.Version
 		e.print(fmt.Sprintf("Claude Code %s, model %s", event.Version, event.Model))
 	case agent.Text:
 		e.print(event.Text)
 	case agent.ToolUse:
 		e.count(event)
-		e.print(fmt.Sprintf("%s: %s", e.line(event.Name, 60), e.line(event.Argument, 200)))
+		line := fmt.Sprintf("%s: %s", e.line(event.Name, 60), e.line(event.Argument, 200))
+		if len(e.steps) < maxSteps {
+			e.failed[event.ID] = len(e.steps)
+			e.steps = append(e.steps, NeutralLine(line, maxStep))
+		} else {
+			e.more++
+		}
+		e.print(line)
 	case agent.ToolResult:
 		if event.IsError {
 			if i, ok := e.calls[event.ID]; ok {
 				e.tools[i].failed++
 			}
+			if i, ok := e.failed[event.ID]; ok {
+				e.steps[i] += " — failed"
+				delete(e.failed, event.ID)
+			}
 			e.print("  failed: " + e.line(event.Text, 300))
+		}
+		if e.full {
+			e.print(truncate(e.clean.String(event.Text), maxShown))
 		}
 	case agent.APIRetry:
 		e.retry++
@@ -127,6 +155,13 @@ func (e *events) count(use agent.ToolUse) {
 	if len(e.calls) < maxCalls {
 		e.calls[use.ID] = i
 	}
+}
+
+// shown are the steps that are kept, and how many are not.
+func (e *events) shown() (steps []string, more int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.steps), e.more
 }
 
 // toolLine sums up the tools, such as "Bash 3 (1 failed), Read 2".

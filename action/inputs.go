@@ -33,6 +33,7 @@ type Inputs struct {
 	OAuthToken         string        `input:"claude_code_oauth_token"` // or this
 	FailOnDenied       bool          `input:"fail_on_denied"`          // a refused host fails the run
 	Summary            bool          `input:"summary"`                 // write the step summary
+	ShowOutput         bool          `input:"show_output"`             // the log has what tools answer
 	SandboxInputs
 	TriggerInputs
 }
@@ -58,6 +59,7 @@ func ParseInputs(get func(name string) string, workspace string) (Inputs, []erro
 		OAuthToken:         p.secret("claude_code_oauth_token"),
 		FailOnDenied:       p.boolean("fail_on_denied", false),
 		Summary:            p.boolean("summary", true),
+		ShowOutput:         p.boolean("show_output", false),
 		SandboxInputs:      p.sandbox(),
 		TriggerInputs:      p.trigger(),
 	}

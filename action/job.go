@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/credproxy/spending"
 	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/changes"
@@ -44,6 +45,9 @@ type Report struct {
 	MeteredUSD          float64           // list price of these tokens in US dollars, as the proxy computed it
 	TokensIn, TokensOut int64             // what the model API reported to the proxy, outside the sandbox; 0 = it answered nothing
 	Changes             *changes.Set      // to the workspace; nil when the agent never ran
+	Models              []spending.Spent  // tokens and their price by model, as the proxy counted them
+	Facts               []string          // of the sandbox, a line each
+	Notes               []string          // what the run left closed or unread
 	Warnings            []string          // sentences; names in them may be the agent's
 	Patch               string            // path of the changes as a unified diff; "" = nothing changed
 	Bundle              string            // path of the agent's commits as a git bundle; "" = it made none

@@ -57,6 +57,8 @@ type step struct {
 	summary bool
 	clean   *redact.Redactor
 	log     *cleanLog // Stdout without secrets
+
+	annotated int // annotations so far
 }
 
 // keepSecrets takes the secrets out of everything that is printed from now on.
@@ -127,6 +129,7 @@ func (s *step) run(ctx context.Context) reported {
 		return r
 	}
 	s.configuration(in)
+	r.events.full = in.ShowOutput
 	r.untrusted = untrusted
 	r.Report, err = s.execute(ctx, id, in, &r)
 	if err != nil && ctx.Err() == nil { // what fails when somebody cancels is no news
@@ -273,11 +276,18 @@ func (r reported) outputs() Outputs {
 	return out
 }
 
-// annotate writes one annotation; GitHub shows ten of each kind per step.
+// maxAnnotated is how many annotations GitHub shows of each kind per step.
+const maxAnnotated = 10
+
+// annotate writes one annotation, or a line of the log where there are enough.
 func (s *step) annotate(kind, title string, err error) {
 	text := NeutralLine(err.Error(), 2000)
 	if hint := diag.HintOf(err); hint != "" {
 		text += "\n" + NeutralLine(hint, 1000)
+	}
+	if s.annotated++; s.annotated > maxAnnotated {
+		_, _ = io.WriteString(s.Stdout, Neutral(kind+": "+text)) // best effort, as all of the log
+		return
 	}
 	a := s.github.WithFieldsMap(map[string]string{"title": title})
 	if kind == "error" {

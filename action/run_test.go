@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/credproxy/spending"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/firewall/report"
@@ -230,15 +233,19 @@ func TestAttackAgentTextInEveryEvent(t *testing.T) {
 func TestAttackResultClosesTheSummarysFence(t *testing.T) {
 	text := "```\n# forged: success\n<img src=x>\n`````\n[link](http://evil.example)"
 	r := runStep(t, t.Context(), nil, func(context.Context, Job) (Report, error) {
-		return Report{Outcome: agent.Outcome{Conclusion: agent.Failure, Message: "failed"}, Result: &agent.Result{Text: text, SessionID: "`a`|b|"}}, nil
+		return Report{Outcome: agent.Outcome{Conclusion: agent.Failure, Message: text}, Result: &agent.Result{Text: text + "\n", SessionID: "`a`|b|"}}, nil
 	})
-	_, rest, ok := strings.Cut(r.summary, "#### Result\n\n``````text\n")
+	_, rest, ok := strings.Cut(r.summary, "``````text\n")
 	if !ok {
 		t.Fatalf("the fence is not longer than the longest run of backticks:\n%s", r.summary)
 	}
 	inside, _, ok := strings.Cut(rest, "\n``````\n")
 	if !ok || inside != text {
 		t.Errorf("inside the fence stands %q, want %q", inside, text)
+	}
+	_, result, ok := strings.Cut(r.summary, "#### Result\n\n")
+	if want := "\n```text\n# forged: success\n<img src=x>\n```\n\n&#91;link&#93;&#40;`http://evil.example)`\n"; !ok || !strings.HasPrefix(result, want) {
+		t.Errorf("the result is %q, want %q", result, want)
 	}
 	if strings.Contains(r.summary, "`a`") {
 		t.Errorf("a table cell ends its code:\n%s", r.summary)
@@ -310,5 +317,64 @@ func TestAttackASuccessBehindABrokenFirewall(t *testing.T) {
 	if r.conclusion != Unenforced || r.outputs["conclusion"] != "unenforced" || r.outputs["canaries"] != "broken" ||
 		!strings.Contains(r.summary, "a connection arrived") || !strings.Contains(r.log, "::error title=claude-sandbox::unenforced: a connection arrived") {
 		t.Errorf("%s, %v\n%s\n%s", r.conclusion, r.outputs, r.summary, r.log)
+	}
+}
+
+// The summary has what the agent did and what the sandbox was, folded, and nothing of the
+// agent's in them is HTML.
+func TestAttackFoldedParts(t *testing.T) {
+	r := runStep(t, t.Context(), nil, func(_ context.Context, job Job) (Report, error) {
+		job.Events(agent.Init{Version: "</details><b>2</b>", Model: "m"})
+		for i := range 500 {
+			job.Events(agent.ToolUse{ID: fmt.Sprint(i), Name: "</summary><img src=x>", Argument: "```\n</details><h1>forged"})
+		}
+		job.Events(agent.ToolResult{ID: "0", IsError: true, Text: "x"})
+		return Report{
+			Outcome: agent.Outcome{Conclusion: agent.Success}, Result: &agent.Result{Text: "done"},
+			Models: []spending.Spent{{Model: "a|<b>", USD: 0.5}, {Model: "c", USD: 0.25}},
+			Facts:  []string{"image of the agent: node:22, sha256:abc"}, Notes: []string{"Claude does not read `x` <img>"},
+			Canaries: &sandbox.Canaries{Tried: 3, Listener: true},
+		}, nil
+	})
+	for _, want := range []string{"— failed", "and 350 more", "sha256:abc", "canaries: 3 tried, all held", "| `a/<b>` |", "$0.5000", "</details>"} {
+		if !strings.Contains(r.summary, want) {
+			t.Errorf("%q is missing:\n%.3000s", want, r.summary)
+		}
+	}
+	rest := regexp.MustCompile("(?s)\n(`{3,})text\n.*?\n`{3,}\n").ReplaceAllString(r.summary, "")
+	rest = regexp.MustCompile("`[^`\n]*`").ReplaceAllString(rest, "")
+	for _, tag := range regexp.MustCompile("<[^>]*>").FindAllString(rest, -1) {
+		if !slices.Contains([]string{"<details>", "<summary>", "</summary>", "</details>"}, tag) {
+			t.Errorf("HTML of the agent's: %q", tag)
+		}
+	}
+	if n := strings.Count(rest, "<details>"); n != 2 || strings.Count(rest, "</details>") != n || len(r.summary) > 64<<10 {
+		t.Errorf("%d folded parts, %d bytes:\n%s", n, len(r.summary), rest)
+	}
+}
+
+func TestShowOutput(t *testing.T) {
+	for show, want := range map[string]bool{"true": true, "false": false} {
+		r := runStep(t, t.Context(), map[string]string{"INPUT_SHOW_OUTPUT": show}, func(_ context.Context, job Job) (Report, error) {
+			job.Events(agent.ToolResult{ID: "0", Text: "answer one\n::error::forged sk-ant-test-key\n" + strings.Repeat("x", 1<<20)})
+			return Report{Outcome: agent.Outcome{Conclusion: agent.Success}, Result: &agent.Result{Text: "done"}}, nil
+		})
+		if got := strings.Contains(r.log, "| answer one\n| ::error::forged"); got != want || len(r.log) > 32<<10 ||
+			strings.Count(r.log, "sk-ant-test-key") != 1 { // in its mask
+			t.Errorf("show_output %s: %v, %d bytes", show, got, len(r.log))
+		}
+	}
+}
+
+// GitHub shows ten annotations; a step makes no more.
+func TestAnnotationsAreFew(t *testing.T) {
+	inputs := map[string]string{}
+	for _, name := range []string{"MAX_TURNS", "MAX_BUDGET_USD", "TIMEOUT_MINUTES", "SUMMARY", "FAIL_ON_DENIED", "ALLOW_HOSTED_WEB", "EGRESS", "WORKSPACE_MODE",
+		"MEMORY", "CPUS", "SHOW_OUTPUT", "ALLOWED_DOMAINS", "DENIED_DOMAINS"} {
+		inputs["INPUT_"+name] = "?"
+	}
+	r := runStep(t, t.Context(), inputs, nil)
+	if n := strings.Count(r.log, "\n::error"); n > 10 || !strings.Contains(r.log, "| error: ") {
+		t.Errorf("%d annotations:\n%s", n, r.log)
 	}
 }

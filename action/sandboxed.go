@@ -16,6 +16,7 @@ import (
 
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/progress"
 	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/sandbox"
@@ -73,7 +74,9 @@ func (s Sandboxed) Run(ctx context.Context, job Job) (Report, error) {
 		fmt.Fprintf(job.Progress, "started in %s (firewall %s), ran %s", t.Startup.Round(time.Millisecond), t.Firewall.Round(time.Millisecond),
 			t.Agent.Round(time.Millisecond))
 	}
-	return reportOf(result, err), hinted(err, host)
+	report := reportOf(result, err)
+	report.Facts = facts(ctx, e, plan) // none when somebody waits for the end
+	return report, hinted(err, host)
 }
 
 // tellCache says on a fresh runner how a workflow keeps Claude Code's package between jobs.
@@ -86,6 +89,31 @@ func tellCache(to io.Writer, cache string) {
 		fmt.Fprintf(to, "a step actions/cache before this one keeps Claude Code between jobs: path %s, key %s\n", folder, key)
 	}
 }
+
+// facts are those by which somebody could make the sandbox again.
+func facts(ctx context.Context, e *engine.Engine, plan *runplan.Plan) (lines []string) {
+	ctx, cancel := context.WithTimeout(ctx, factsTime)
+	defer cancel()
+	lines = append(lines, "sbx-devc "+release.Version)
+	if info, err := e.Info(ctx); err == nil {
+		lines = append(lines, fmt.Sprintf("container engine %s, %s", info.Server, info.Arch))
+	}
+	for _, image := range []struct{ of, name string }{{"agent", plan.Agent.Image}, {"firewall", plan.Sidecar.Image}} {
+		line := fmt.Sprintf("image of the %s: %s", image.of, image.name)
+		if found, err := e.ImageInspect(ctx, image.name); err == nil {
+			for _, more := range append([]string{found.ID}, found.Digests...) {
+				if more != image.name {
+					line += ", " + more
+				}
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// factsTime bounds asking the engine for them.
+const factsTime = 3 * time.Second
 
 func setupFailed(err error) (Report, error) {
 	return Report{Outcome: agent.Outcome{Conclusion: SetupError, Message: err.Error()}}, err
@@ -149,7 +177,7 @@ func reportOf(result *sandbox.Result, err error) Report {
 	u := result.Usage
 	report := Report{
 		Outcome: result.Outcome, Result: result.Agent, Egress: result.Egress, Changes: result.Changes, Warnings: result.Warnings,
-		Canaries:   result.Canaries,
+		Canaries: result.Canaries, Models: result.Models, Notes: result.Notes,
 		Transcript: result.Files.Transcript, MeteredUSD: result.MeteredUSD, TokensIn: u.Input + u.CacheRead + u.CacheWrite, TokensOut: u.Output,
 	}
 	if errors.Is(err, sandbox.ErrNoStart) || errors.Is(err, sandbox.ErrFirewall) {

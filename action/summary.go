@@ -15,6 +15,7 @@ import (
 const (
 	maxSummaryResult = 8 << 10 // bytes of the closing text
 	maxSummaryRows   = 100     // rows of the egress table
+	maxSummaryModels = 20
 )
 
 // writeSummary writes the step summary in Markdown.
@@ -34,25 +35,81 @@ func (r reported) writeSummary(w io.Writer) error {
 		b.WriteString(fenced(truncate(r.Outcome.Message, maxSummaryResult)))
 	}
 	if r.Result != nil && r.Result.Text != "" && r.Result.Text != r.Outcome.Message {
-		b.WriteString("#### Result\n\n" + fenced(truncate(r.Result.Text, maxSummaryResult)))
+		b.WriteString("#### Result\n\n" + inert(truncate(r.Result.Text, maxSummaryResult)))
 	}
 	r.changed.writeSummary(&b)
-	if c := r.Canaries; c != nil && c.Broken == "" {
-		fmt.Fprintf(&b, "Firewall: canaries held %d times%s.\n\n", c.Tried, map[bool]string{
-			true: ": packets that the policy refuses, one of them to a listener of this step's, and a comparison of the kernel's rules",
-		}[c.Listener])
-	}
-	if tools := r.events.toolLine(); tools != "" {
-		b.WriteString("Tools: " + inlineCode(tools) + "\n\n")
-	}
 	if r.Egress != nil {
 		if err := writeEgress(&b, r.Egress); err != nil {
 			return err
 		}
 	}
+	r.writeModels(&b)
+	r.writeNotes(&b)
+	r.writeSteps(&b)
+	r.writeFacts(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
+
+// writeModels writes what each model cost, as the proxy outside of the sandbox counted it.
+func (r reported) writeModels(b *strings.Builder) {
+	if len(r.Models) < 2 { // one is in the first table
+		return
+	}
+	b.WriteString("#### Models, as metered\n\n| Model | Input | Cache written | Cache read | Output | Cost |\n|---|--:|--:|--:|--:|--:|\n")
+	for _, m := range r.Models[:min(len(r.Models), maxSummaryModels)] {
+		fmt.Fprintf(b, "| %s | %d | %d | %d | %d | $%.4f |\n", inlineCode(m.Model), m.Input, m.CacheWrite, m.CacheRead, m.Output, m.USD)
+	}
+	b.WriteString("\n")
+}
+
+// writeSteps writes what the agent did, folded.
+func (r reported) writeSteps(b *strings.Builder) {
+	steps, more := r.events.shown()
+	if len(steps) == 0 {
+		return
+	}
+	if more > 0 {
+		steps = append(steps, fmt.Sprintf("and %d more, which are in the transcript", more))
+	}
+	folded(b, "What the agent did: "+inlineHTML(r.events.toolLine()), fenced(strings.Join(steps, "\n")))
+}
+
+// writeNotes writes what the run left closed or unread, and the like.
+func (r reported) writeNotes(b *strings.Builder) {
+	if len(r.Notes) == 0 {
+		return
+	}
+	b.WriteString("#### Notes\n\n")
+	for _, n := range r.Notes[:min(len(r.Notes), maxSummaryWarnings)] {
+		b.WriteString("- " + inlineText(NeutralLine(n, maxWarning)) + "\n")
+	}
+	b.WriteString("\n")
+}
+
+// writeFacts writes what the sandbox was, folded.
+func (r reported) writeFacts(b *strings.Builder) {
+	facts := r.Facts
+	if r.events.claude != "" {
+		facts = append(facts, "Claude Code "+NeutralLine(r.events.claude, 60))
+	}
+	if c := r.Canaries; c != nil && c.Broken == "" {
+		facts = append(facts, fmt.Sprintf("canaries: %d tried, all held%s", c.Tried, map[bool]string{
+			true: "; one of the packets went to a listener of this step's",
+		}[c.Listener]))
+	}
+	if len(facts) > 0 {
+		folded(b, "Sandbox", fenced(strings.Join(facts, "\n")))
+	}
+}
+
+// folded writes a part that opens when somebody clicks on its title, which is HTML.
+func folded(b *strings.Builder, title, content string) {
+	fmt.Fprintf(b, "<details><summary>%s</summary>\n\n%s</details>\n\n", title, content)
+}
+
+// inlineHTML shows text inside of HTML.
+func inlineHTML(text string) string { return references(NeutralLine(text, 500)) }
 
 // writeEgress writes the egress table, denied hosts first, and the lines that
 // would allow them.

@@ -178,7 +178,7 @@ var allowed = map[string][]string{
 	"session/unconfined":          {"agent", "settings", "internal/exitcode"},
 	"session/secrets":             {"settings", "internal/exitcode"},
 	"session/amend":               {"devcontainer", "firewall", "firewall/control", "firewall/operation", "sandbox", "sandbox/runplan", "session/recipe", "session/runs", "settings", "settings/trust", "templates", "templates/adopt", "templates/scaffold", "internal/engine", "internal/filelock", "internal/userdir", "workspace"},
-	"action":                      {"action/github", "action/patch", "action/proposal", "action/trigger", "agent", "firewall/report", "sandbox", "sandbox/runplan", "sandbox/changes", "session", "session/images", "session/runs", "session/secrets", "settings", "internal/engine", "internal/progress", "workspace", "workspace/obeyed"},
+	"action":                      {"action/github", "action/patch", "action/proposal", "action/trigger", "agent", "credproxy/spending", "firewall/report", "sandbox", "sandbox/runplan", "sandbox/changes", "session", "session/images", "session/runs", "session/secrets", "settings", "internal/engine", "internal/progress", "workspace", "workspace/obeyed"},
 	"action/github":               {},
 	"action/patch":                {"workspace/obeyed"},
 	"action/trigger":              {},
