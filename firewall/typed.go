@@ -2,6 +2,7 @@ package firewall
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -108,7 +109,12 @@ func (p *Policy) findPassed(from []source) (errs []EntryError) {
 			if at < old {
 				whose = i
 			}
-			errs = append(errs, from[whose].complain(complain("remove one of the two: nothing is judged at a host that is open whole",
+			hint := "remove one of the two: nothing is judged at a host that is open whole"
+			if rest, ok := strings.CutPrefix(others[i].rule, "preset:"); ok {
+				preset, _, _ := strings.Cut(rest, " ")
+				hint = fmt.Sprintf("take the preset out ('sbx-devc preset --remove %s'), and add what else of it is needed", preset)
+			}
+			errs = append(errs, from[whose].complain(complain(hint,
 				"%q names operations, and %s opens the host whole", t.rule, others[i].rule)))
 			break
 		}

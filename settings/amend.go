@@ -108,7 +108,7 @@ func (f *File) Amend(c Change) (*File, error) {
 	}
 	after := ParseFile(f.Path, e.src, func(name string) ([]byte, error) { return f.Lists[name], nil })
 	if after.Settings == nil {
-		return nil, fmt.Errorf("changing %s: the result would not be valid: %s", f.Path, after.Findings[0].Message)
+		return nil, fmt.Errorf("the result would not be valid: %w", after.Err())
 	}
 	return after, nil
 }

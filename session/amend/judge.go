@@ -2,6 +2,7 @@ package amend
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -167,6 +168,9 @@ func (j *judge) allow(entry string) {
 		return
 	}
 	if open, by := opens(j.policy, entry); open {
+		if by == "" && operation.Typed(entry) && !j.policy.Operations().Covers(entry) {
+			by = ", and all else at its host: take what opens that whole out first to have these operations alone" + j.whole(entry)
+		}
 		j.note("%s allows %s already%s", j.file.Path, entry, by)
 		j.done = append(j.done, entry)
 	}
@@ -176,6 +180,24 @@ func (j *judge) allow(entry string) {
 			j.note("%s most likely leads to a private address, which stays closed: sbx-devc allow --private %s", name, shellword.Quote(entry))
 		}
 	}
+}
+
+// whole is ": COMMAND" that takes out what opens the host of a typed entry whole; ""
+// when it has several hosts.
+func (j *judge) whole(entry string) string {
+	names := namesOf(entry)
+	if len(names) != 1 {
+		return ""
+	}
+	rule := j.policy.Decide(names[0], netip.Addr{}, 443, firewall.TCP).Rule
+	if rest, ok := strings.CutPrefix(rule, "preset:"); ok {
+		preset, _, _ := strings.Cut(rest, " ")
+		return ": sbx-devc preset --remove " + preset
+	}
+	if rule == "" {
+		return ""
+	}
+	return ": sbx-devc allow --remove " + shellword.Quote(rule)
 }
 
 func (j *judge) deny(entry string) {
