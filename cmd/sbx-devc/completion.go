@@ -31,7 +31,7 @@ func completeValues(a *cli.App, root *cobra.Command) {
 		"update": {"prefer": fixed("mine", "template")},
 		"validate": {"format": fixed("text", "json", "sarif", "github", "rdjson"), "fail-on": fixed("error", "warning", "note"),
 			"rule": selection.Words, "ignore": selection.Words},
-		"fix":       {"rule": func() []string { return checks.RuleWords(true) }},
+		"fix":       {"rule": func() []string { return checks.RuleWords(true) }, "ignore": selection.Words},
 		"rules":     {"format": fixed("text", "json", "markdown")},
 		"explain":   {"": func() []string { return checks.RuleWords(false) }},
 		"effective": {"format": fixed("text", "json")},

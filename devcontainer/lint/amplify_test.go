@@ -190,7 +190,7 @@ func judgeHostile(t *testing.T, name string) {
 	for _, f := range lint.Check(p) {
 		rules[f.Rule] = true
 	}
-	lint.Fix(p, nil)
+	lint.Fix(p, nil, nil)
 	var found []string
 	for rule := range rules {
 		found = append(found, rule)

@@ -21,8 +21,9 @@ const maxRounds = 20
 // line ends and a byte order mark stay, and so does the meaning of everything
 // that no finding was about. The text is the old one when there is nothing to
 // do; fixing it again changes nothing. rules, unless empty, limits the rules.
-// Notes are advice: they are followed only when rules names theirs.
-func Fix(p *devcontainer.Project, rules []string) (src []byte, fixed []diag.Finding) {
+// Notes are advice: they are followed only when rules names theirs. What choose does not
+// report is left as it is; nil = all is reported.
+func Fix(p *devcontainer.Project, rules []string, choose Choose) (src []byte, fixed []diag.Finding) {
 	original := p.Config.Src
 	src = original
 	for range maxRounds {
@@ -33,7 +34,11 @@ func Fix(p *devcontainer.Project, rules []string) (src []byte, fixed []diag.Find
 		var groups [][]jsonc.Edit
 		var of []diag.Finding
 		for _, r := range c.reports {
-			if len(r.edits) > 0 && r.asked(rules) {
+			chosen := true
+			if choose != nil {
+				_, chosen = choose(r.Finding, true)
+			}
+			if len(r.edits) > 0 && chosen && r.asked(rules) {
 				groups, of = append(groups, r.edits), append(of, r.Finding)
 			}
 		}

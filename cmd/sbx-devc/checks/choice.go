@@ -150,6 +150,11 @@ func (c *choice) judge(f diag.Finding, contained bool) (diag.Finding, bool) {
 	return c.run.Judge(c.Selection, c.known, contained, f)
 }
 
+// chosen is judge without the baseline: known findings are corrected, too.
+func (c *choice) chosen(f diag.Finding, contained bool) (diag.Finding, bool) {
+	return c.run.Judge(c.Selection, nil, contained, f)
+}
+
 // baselineFile is where the baseline of a choice is written.
 func (c *choice) baselineFile() string {
 	name := selection.BaselineName

@@ -2,6 +2,7 @@ package checks
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -20,8 +21,8 @@ import (
 )
 
 type fixOptions struct {
-	diff  bool
-	rules []string
+	choiceFlags
+	diff bool
 }
 
 func FixCommand(a *cli.App) *cobra.Command {
@@ -32,7 +33,8 @@ func FixCommand(a *cli.App) *cobra.Command {
 		Long: `Correct devcontainer.json where that is safe; "sbx-devc rules" marks the rules.
 Comments, order, layout and line ends stay as they are, and a file is replaced
 whole or not at all. fix corrects errors and warnings, and a note only when
---rule names its rule. 'sbx-devc validate' shows the remaining findings.
+--rule names its rule. It leaves alone what sbx-devc.jsonc switches off or excludes.
+'sbx-devc validate' shows the remaining findings.
 
 PATH is a project folder or a devcontainer.json; - reads standard input and
 writes the result to standard output. Without PATH it is the current folder.
@@ -44,14 +46,16 @@ Exit code 0: nothing is left to correct; 1: --diff, and there is a correction;
   sbx-devc fix --rule SBX301,SBX302 .devcontainer/devcontainer.json
   sbx-devc fix --rule SBX506`,
 		Annotations: map[string]string{cli.AnnotationChecker: ""},
-		RunE:        func(_ *cobra.Command, args []string) error { return fix(a, o, args) },
+		RunE:        func(cmd *cobra.Command, args []string) error { return fix(cmd.Context(), a, o, args) },
 	}
 	cmd.Flags().BoolVar(&o.diff, "diff", false, "print what would change and write nothing")
+	o.add(cmd.Flags())
+	cli.Exclusive(cmd, "config", "no-config")
 	cmd.Flags().StringSliceVar(&o.rules, "rule", nil, "fix only findings of these rules, notes too")
 	return cmd
 }
 
-func fix(a *cli.App, o fixOptions, paths []string) error {
+func fix(ctx context.Context, a *cli.App, o fixOptions, paths []string) error {
 	for i, word := range o.rules {
 		r, ok := findRule(word)
 		if !ok || r.Fix == "" {
@@ -60,10 +64,14 @@ func fix(a *cli.App, o fixOptions, paths []string) error {
 		}
 		o.rules[i] = r.ID
 	}
+	choices, err := newChoices(ctx, a, o.choiceFlags)
+	if err != nil {
+		return err
+	}
 	paths = projects.Paths(a, paths)
 	changed, failed := 0, false
 	for _, path := range paths {
-		n, err := fixPath(a, o, path)
+		n, err := fixPath(ctx, a, o, choices, path)
 		changed += n
 		if err != nil {
 			failed = true
@@ -82,14 +90,18 @@ func fix(a *cli.App, o fixOptions, paths []string) error {
 }
 
 // fixPath corrects what one argument names and returns how many files change.
-func fixPath(a *cli.App, o fixOptions, path string) (changed int, err error) {
+func fixPath(ctx context.Context, a *cli.App, o fixOptions, choices *choices, path string) (changed int, err error) {
 	if path == "-" {
 		src, err := piped(a)
 		if err != nil {
 			return 0, err
 		}
+		c, err := choices.of(ctx, "-")
+		if err != nil {
+			return 0, err
+		}
 		p := devcontainer.Parse("-", src)
-		out, fixed := lint.Fix(p, o.rules)
+		out, fixed := lint.Fix(p, o.rules, c.chosen)
 		if !o.diff {
 			_, err = cli.Shown(a.Stdout).Write(out)
 			return min(len(fixed), 1), errors.Join(err, stillBroken("-", out))
@@ -105,8 +117,12 @@ func fixPath(a *cli.App, o fixOptions, path string) (changed int, err error) {
 		if filepath.Base(file) == devcontainer.SettingsName {
 			continue
 		}
+		c, err := choices.of(ctx, file)
+		if err != nil {
+			return changed, errors.Join(failed, err)
+		}
 		failed = errors.Join(failed, devcontainer.Open(file, func(p *devcontainer.Project) error {
-			out, fixed := lint.Fix(p, o.rules)
+			out, fixed := lint.Fix(p, o.rules, c.chosen)
 			n, err := corrected(a, o, p, out, fixed)
 			changed += n
 			return err
