@@ -38,7 +38,8 @@ func (i Images) bringFirewall(ctx context.Context) (id string, err error) {
 	})
 	if err != nil {
 		err = diag.WithHint(err,
-			"it is built once, from debian:bookworm-slim and its package iptables; name an image that has iptables with --firewall-image")
+			"it is built once, from debian:bookworm-slim and its packages iptables and ca-certificates; "+
+				"name an image that has these with --firewall-image")
 	}
 	return id, err
 }
