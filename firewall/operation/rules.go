@@ -210,6 +210,23 @@ func (r *Rules) Hosts() []Host {
 	return r.hosts
 }
 
+// GitHosts returns those of the hosts at which git may do something.
+func (r *Rules) GitHosts() (hosts []Host) {
+	if r == nil {
+		return nil
+	}
+	for _, s := range r.services {
+		if g, ok := s.(*git); ok {
+			for _, h := range g.hosts() {
+				if !slices.Contains(hosts, h) {
+					hosts = append(hosts, h)
+				}
+			}
+		}
+	}
+	return hosts
+}
+
 // Opens reports whether the TLS of a host is opened: by its canonical name.
 func (r *Rules) Opens(name string, port uint16) bool {
 	return slices.ContainsFunc(r.Hosts(), func(h Host) bool { return h.matches(name, port) })

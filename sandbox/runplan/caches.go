@@ -43,7 +43,9 @@ func cacheVariables() []string {
 }
 
 // withCaches adds the variables that nobody has set.
-func withCaches(env []string, taken map[string]string) []string { return withVariables(env, cacheVariables(), taken) }
+func withCaches(env []string, taken map[string]string) []string {
+	return withVariables(env, cacheVariables(), taken)
+}
 
 // withVariables adds those of more that nobody has set.
 func withVariables(env, more []string, taken map[string]string) []string {

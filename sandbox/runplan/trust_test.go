@@ -1,12 +1,15 @@
 package runplan
 
 import (
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/cabundle"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/internal/test/workspacetest"
 	"github.com/org/claude-sandbox/settings"
 )
@@ -26,6 +29,30 @@ func TestOnlyARunThatOpensTLSTrustsTheSandbox(t *testing.T) {
 		}
 		if !slices.Contains(p.Agent.Env, "PIP_CERT=/mine.pem") || slices.ContainsFunc(p.Sidecar.Env, func(v string) bool { return strings.Contains(v, cabundle.Folder) }) {
 			t.Errorf("%s: agent %q, firewall %q", entry, p.Agent.Env, p.Sidecar.Env)
+		}
+	}
+}
+
+// Remotes over ssh work where entries say what git may do, and only there: git itself is
+// asked where it would go.
+func TestRemotesOverSSHGoOverHTTPS(t *testing.T) {
+	user := settings.Settings{Network: firewall.Network{Allow: []string{
+		"git:git.example.com/acme/app", "git:git.example.com/acme/lib push refs/heads/x", "https://api.example.com GET /**",
+	}}}
+	p := plan(t, Options{User: user}, workspacetest.Folder(t))
+	for remote, want := range map[string]string{
+		"git@git.example.com:acme/app.git":       "https://git.example.com/acme/app.git",
+		"ssh://git@git.example.com/acme/app":     "https://git.example.com/acme/app",
+		"git@api.example.com:a/b":                "git@api.example.com:a/b",
+		"git@git.example.com.evil.test:acme/app": "git@git.example.com.evil.test:acme/app",
+		"https://git.example.com/acme/app":       "https://git.example.com/acme/app",
+	} {
+		cmd := exec.CommandContext(t.Context(), testenv.Program(t, "git"), "ls-remote", "--get-url", remote)
+		cmd.Dir = t.TempDir()
+		cmd.Env = append(slices.Clone(p.Agent.Env), "PATH="+os.Getenv("PATH"), "HOME="+cmd.Dir)
+		out, err := cmd.Output()
+		if got := strings.TrimSpace(string(out)); got != want || err != nil {
+			t.Errorf("%s goes to %q, want %q: %v", remote, got, want, err)
 		}
 	}
 }

@@ -77,7 +77,7 @@ func trustedSecrets(project, users []settings.Secret) ([]settings.Secret, error)
 // passes on by prefix, and secrets. Ours cannot be replaced: they keep the agent on the
 // proxy and quiet. The user's variables are in no container's configuration: see Parcel.
 func (p *Plan) environment(o Options, s settings.Settings) (err error) {
-	env := fixedVariables(o)
+	env := fixedVariables(o, p.gitRewrites()...)
 	ours := reserved{}
 	for _, v := range slices.Concat(credentialVariables, env) {
 		ours[nameOf(v)] = true
@@ -132,8 +132,22 @@ func nameOf(variable string) string {
 	return name
 }
 
-// fixedVariables are those that the sandbox sets itself.
-func fixedVariables(o Options) []string {
+// gitRewrites are settings of git by which remotes over ssh go over HTTPS, where entries
+// say what git may do there. ssh is closed, and names no repository to the firewall.
+func (p *Plan) gitRewrites() (rewrites []string) {
+	if !p.opensTLS() {
+		return nil
+	}
+	for _, h := range p.Policy.Operations().GitHosts() {
+		for _, from := range []string{"git@" + h.Name + ":", "ssh://git@" + h.Name + "/"} {
+			rewrites = append(rewrites, "url.https://"+h.Name+"/.insteadOf="+from)
+		}
+	}
+	return rewrites
+}
+
+// fixedVariables are those that the sandbox sets itself, with git's settings.
+func fixedVariables(o Options, git ...string) []string {
 	env := append(agent.Env(agent.EnvOptions{BaseURL: "http://" + tunnel.ListenAddress, Memory: len(o.Headless.MemoryOf) > 0}),
 		"HOME="+AgentHome, "USER=agent")
 	if o.Terminal {
@@ -142,7 +156,7 @@ func fixedVariables(o Options) []string {
 	if o.KeepClaude {
 		env = append(env, "HISTFILE="+path.Join(AgentHome, ".claude", kept.ShellHistory))
 	}
-	return append(env, GitVariables()...)
+	return append(env, GitVariables(git...)...)
 }
 
 // reserved are the names of variables that only the sandbox sets.
