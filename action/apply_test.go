@@ -64,7 +64,7 @@ func newHub(t *testing.T) *hub {
 	h.git(h.checkout, "add", "-A")
 	h.git(h.checkout, "commit", "-qm", "start")
 	h.git(h.checkout, "push", "-q", h.bare, "main")
-	// What actions/checkout leaves there unless it is told not to.
+	// actions/checkout leaves this there unless it is told not to.
 	h.git(h.checkout, "config", "http."+h.url+"/.extraheader", "AUTHORIZATION: basic wrong")
 	write(t, filepath.Join(h.checkout, ".git", "hooks", "pre-push"), "#!/bin/sh\nexit 1\n")
 	if err := os.Chmod(filepath.Join(h.checkout, ".git", "hooks", "pre-push"), 0o755); err != nil {
@@ -285,7 +285,7 @@ func TestAttackPlacesInTheCommit(t *testing.T) {
 	}
 }
 
-// What cannot be finished leaves nothing behind on GitHub.
+// A proposal that cannot be finished leaves nothing behind on GitHub.
 func TestApplyThatFailsTakesItsBranchBack(t *testing.T) {
 	h := newHub(t)
 	h.refuses = "/pulls"

@@ -181,7 +181,7 @@ func TestAttackThePoisonedToolCache(t *testing.T) {
 	}
 }
 
-// What cannot be installed leaves nothing, and the workflow's page says what to do.
+// A release that cannot be installed leaves nothing, and the workflow's page says what to do.
 func TestAttackTheReleaseIsNotTheOneThatIsPinned(t *testing.T) {
 	half := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "1000")

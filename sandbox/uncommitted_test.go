@@ -70,7 +70,7 @@ func TestUncommittedFilesInCommits(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	// What nobody looked at proves nothing.
+	// A file that was not looked at proves nothing.
 	if got := uncommitted(dir, &changes.Set{Unseen: []string{"x"}}, touched); got != nil {
 		t.Errorf("%q", got)
 	}

@@ -28,7 +28,7 @@ func TestEntriesOfAText(t *testing.T) {
 		{get + "," + post, comma, get + " | " + post},
 		{get + ", " + post, comma, get + " | " + post},
 		{get + " " + post, blank, get + " | " + post},
-		// What follows a typed entry on its line belongs to it, and is then wrong: it opens no host.
+		// The rest of a line belongs to its typed entry, and is then wrong: it opens no host.
 		{get + ",evil.example", comma, get + ",evil.example"},
 		{get + ", evil.example", comma, get + ", evil.example"},
 		{get + " evil.example", blank, get + " evil.example"},

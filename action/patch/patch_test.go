@@ -138,7 +138,7 @@ func TestAttackHunksThatDoNotFit(t *testing.T) {
 	}
 }
 
-// What a run writes about random changes leads from the old files to the new ones.
+// The patch that a run writes about random changes leads from the old files to the new ones.
 func TestAPatchOfARunLeadsToItsFiles(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	text := func() []byte {

@@ -5,5 +5,5 @@
 //
 // Events that only people with write access can cause start an agent without a question.
 // For all others, and for those that nobody here knows, everybody behind the event must
-// have write access, or be named. A bot must be named. What cannot be found out refuses.
+// have write access, or be named. A bot must be named. A question without an answer refuses.
 package trigger

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// canaryTime bounds the wait for an answer. What is refused is so at once; what is dropped
+// canaryTime bounds the wait for an answer. A refusal comes at once; a dropped packet
 // has no answer.
 const canaryTime = 2 * time.Second
 

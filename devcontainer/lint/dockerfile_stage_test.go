@@ -8,7 +8,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer"
 )
 
-// What each rule about stages and steps says, with its place, and what it lets pass.
+// Each rule about stages and steps, its words and place, and the files that it lets pass.
 func TestStagesAndSteps(t *testing.T) {
 	const from = "FROM debian:13\n"
 	for name, c := range map[string]struct{ rule, text, want string }{

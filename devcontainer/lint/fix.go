@@ -21,8 +21,8 @@ const maxRounds = 20
 // line ends and a byte order mark stay, and so does the meaning of everything
 // that no finding was about. The text is the old one when there is nothing to
 // do; fixing it again changes nothing. rules, unless empty, limits the rules.
-// Notes are advice: they are followed only when rules names theirs. What choose does not
-// report is left as it is; nil = all is reported.
+// Notes are advice: they are followed only when rules names theirs. A place that choose does
+// not report is left as it is; nil = all is reported.
 func Fix(p *devcontainer.Project, rules []string, choose Choose) (src []byte, fixed []diag.Finding) {
 	original := p.Config.Src
 	src = original

@@ -81,7 +81,7 @@ const maxRenderings = 200
 var notInTemplates = []string{"SBX315", "SBX605", "SBX610"}
 
 // addRendered reports what the rules find in the configurations that a Template makes, at their
-// place in its files. What only some choice of options brings says which.
+// place in its files. A finding that only some choice of options brings says which.
 func (c *pass) addRendered() {
 	if c.Kind() != devcontainer.TemplateFile || c.Root == nil {
 		return

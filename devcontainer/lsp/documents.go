@@ -64,7 +64,7 @@ func (s *server) didChange(p struct {
 	return nil, nil
 }
 
-// set keeps a text and marks what is made of it as stale. What is too much is not kept.
+// set keeps a text and marks what is made of it as stale. A text that is too large is not kept.
 func (s *server) set(name string, id identifier, src string) {
 	before := 0
 	if old := s.texts[name]; old != nil {

@@ -365,7 +365,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// What is no message, is too large or comes at the wrong time.
+// Bytes that are no message, messages that are too large or come at the wrong time.
 func TestHostileMessages(t *testing.T) {
 	frame := func(body string) string { return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body) }
 	for name, c := range map[string]struct {

@@ -184,7 +184,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// What is wrong with a file is an error that says where, and a link out of the repository is
+// A mistake in a file is an error that says where, and a link out of the repository is
 // not followed: its target's text would be quoted.
 func TestFindRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{

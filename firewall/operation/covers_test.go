@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What one entry covers it also allows: tried with all requests over a few words.
+// An entry allows all that it covers: tried with all requests over a few words.
 func TestAttackOperationCoveredAndNotAllowed(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	pick := func(from ...string) string { return from[random.IntN(len(from))] }

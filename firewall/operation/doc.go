@@ -11,8 +11,8 @@
 //
 //	git     git.go        git over HTTP: fetch, push to named refs (push.go), and LFS (lfs.go)
 //	github  github.go     GitHub's API by tables of operations (githubtable.go): REST,
-//	                      and GraphQL by its document (graphql.go). What an id
-//	                      names is known from the server's answers (graphids.go).
+//	                      and GraphQL by its document (graphql.go). The server's
+//	                      answers tell which object an id names (graphids.go).
 //	npm …   registry.go   npm, pypi, go, crates and oci: downloads by tables of
 //	                      paths (registrykinds.go); publishing, accounts and tokens
 //	                      for more than pulling are refused. Searches are reads, and
@@ -25,12 +25,12 @@
 //   - A request that no entry allows is refused, and so is one that cannot be
 //     read in exactly one way, or whose body is larger or other than an
 //     operation says. A judge that fails refuses.
-//   - A path is read once, from its raw bytes. What a server could read
-//     otherwise (dot segments, empty segments, encoded separators, a second
-//     encoding) is refused by ParsePath, before a kind sees it.
+//   - A path is read once, from its raw bytes. ParsePath refuses one that a
+//     server could read otherwise (dot segments, empty segments, encoded
+//     separators, a second encoding), before a kind sees it.
 //   - Nothing of a request goes to the server before its Decision, which needs
 //     no more of the body than a bound that each kind states.
-//   - What another wrote stays: a push makes new refs, or changes those of which
+//   - The commits of others stay: a push makes new refs, or changes those of which
 //     the server said that it took them from this sandbox, and deletes none.
 //   - A refusal names the operation in the words of an entry, and the narrowest
 //     entry that would allow it, when one can.

@@ -160,7 +160,7 @@ func TestAttackOperationGitClient(t *testing.T) {
 	}
 }
 
-// What another wrote stays: its id is known to everybody, so knowing it proves nothing.
+// The commits of others stay: their id is known to everybody, so knowing it proves nothing.
 func TestAttackOperationGitForeignCommits(t *testing.T) {
 	t.Parallel()
 	f := newForge(t, "git:git.example.com/acme/app push refs/heads/*")
@@ -477,7 +477,7 @@ func TestAttackOperationLFS(t *testing.T) {
 	}
 }
 
-// What this reads as the commands of a push, git's server reads alike: the refs of a
+// Git's server reads the commands of a push as this does: the refs of a
 // repository after it are those that the commands name.
 func FuzzPush(f *testing.F) {
 	id := strings.Repeat("1", 40)

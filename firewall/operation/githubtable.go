@@ -8,7 +8,7 @@ const (
 )
 
 // githubRoute is a request that writes, below /repos/OWNER/REPO
-// (docs.github.com/rest). GET and HEAD read. What is not here, no entry allows:
+// (docs.github.com/rest). GET and HEAD read. No entry allows anything else:
 // gists, forks, settings, keys, hooks, collaborators, secrets, deleting.
 type githubRoute struct {
 	name    string

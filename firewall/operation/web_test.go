@@ -146,7 +146,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// Who is refused chooses the path, and a person pastes the entry that is offered.
+// The program that is refused chooses the path, and a person pastes the entry that is offered.
 func TestAttackOperationOffersMoreThanWasAskedFor(t *testing.T) {
 	r := compile(t, "https://api.example.com GET /v1/**")
 	for path, want := range map[string]string{

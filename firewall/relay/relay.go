@@ -172,7 +172,7 @@ func (r *Relay) leaf(name string) (*tls.Certificate, error) {
 }
 
 // Serve carries a connection to its end, which it also has when ctx is done.
-// Client is closed then. What was refused is recorded.
+// Client is closed then. Refusals are recorded.
 func (r *Relay) Serve(ctx context.Context, c Connection) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -125,7 +125,7 @@ func TestReleasesMoveTheirNames(t *testing.T) {
 	}
 }
 
-// What is published is never changed; what failed before its end is begun again.
+// A release is never changed once it is published; one that failed before is begun again.
 func TestAReleaseIsPublishedOnce(t *testing.T) {
 	p := newProject(t)
 	if calls, _ := p.release("1.0.0"); !strings.Contains(calls, "create") {

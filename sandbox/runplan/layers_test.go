@@ -206,7 +206,7 @@ func TestEmptyListOfTheProjectIsEmpty(t *testing.T) {
 }
 
 // A project's file may ask for operations at hosts, and gets those that the user has
-// opened, by operations or whole. What is refused is offered as it has to be typed.
+// opened, by operations or whole. A refused entry is offered as it has to be typed.
 func TestAttackOperationThatAProjectAdds(t *testing.T) {
 	const get, post = "https://api.example.com GET,HEAD /v1/**", "https://api.example.com POST /v1/**"
 	for _, c := range []struct {

@@ -93,7 +93,7 @@ func Find(ctx context.Context, h runs.Home, project, name string, p Purpose) (m 
 	return m, exitcode.With(exitcode.NoInput, diag.WithHint(err, "%s; name a run, or go to the project's folder", list[0].passedOver(p)))
 }
 
-// candidate is a run that may be meant. What is asked of it is read once.
+// candidate is a run that may be meant. It is read once.
 type candidate struct {
 	ctx context.Context
 	run runs.Run

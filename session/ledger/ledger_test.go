@@ -96,7 +96,7 @@ func TestRunsSeeEachOther(t *testing.T) {
 	}
 }
 
-// What a full disk cut takes no other entry with it, and what cannot be counted is an
+// A line that a full disk cut takes no other entry with it, and a file that cannot be counted is an
 // error.
 func TestAttackFiles(t *testing.T) {
 	dir := t.TempDir()

@@ -12,7 +12,7 @@ import (
 // By says what a table has a row for.
 type By string
 
-// What a table has a row for.
+// The rows.
 const (
 	ByModel   By = "model"
 	ByDay     By = "day"

@@ -80,7 +80,7 @@ func merge(ctx context.Context, tree string, archive io.Reader, o Back, bytes in
 	return notes, nil
 }
 
-// merger is one Merge. Nobody else writes to its folders meanwhile.
+// merger is one Merge. Its folders have no other writer meanwhile.
 type merger struct {
 	ctx                  context.Context
 	o                    Back

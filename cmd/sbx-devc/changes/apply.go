@@ -21,7 +21,7 @@ func ApplyCommand(a *cli.App) *cobra.Command {
 		Long: `Put the commits that a run's agent made into the repository that they were made
 for, as the branch sbx/RUN; further branches become sbx/RUN-NAME. Without RUN it is
 the newest run of the project around the current folder of which something can be
-taken that is not taken yet. What is taken already is no failure.
+taken that is not taken yet. A branch that is taken already is no failure.
 
 The agent commits in a git directory of its own. At the end of the run its new
 commits were checked by git and put into the run's folder; here git checks them

@@ -34,7 +34,7 @@ func TestObject(t *testing.T) {
 	}
 }
 
-// What is read here, the standard library reads alike.
+// The standard library reads a text as this does.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{`{"a":[1,2.5e3,{"b":"\u0041"}]}`, `{"a":1,"A":2}`, `[[[]]]`, `"\ud83d\ude00"`, `{"a":"�"}`} {
 		f.Add([]byte(text))
