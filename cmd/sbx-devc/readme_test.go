@@ -182,6 +182,16 @@ var runElsewhere = map[string]string{
 	"devcontainer exec":              "TestStrictDevcontainer",
 	"export DOCKER_HOST=ssh:":        "TestSeveralRunsOnCopiesOfAUser",
 	"git fetch work.bundle":          "TestStrictDevcontainer",
+	"curl -fsSL https://github.com/": "TestWorkflowsPublish",
+	"sudo dpkg -i ":                  "TestWorkflowsPublish",
+	"sudo rpm -i ":                   "TestWorkflowsPublish",
+	"go install ":                    "TestWorkflowsPublish",
+	"git push origin v":              "TestWorkflowsPublish",
+	"scoop install ":                 "Windows",
+	"cd editors/vscode":              "TestVSCodeExtension",
+	"npm install":                    "an editor",
+	"npx @vscode/vsce ":              "an editor",
+	"code --install-extension ":      "an editor",
 }
 
 // Every other line that the pages ask to type works as it stands, one after the
