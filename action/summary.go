@@ -35,7 +35,7 @@ func (r reported) writeSummary(w io.Writer) error {
 		b.WriteString(fenced(truncate(r.Outcome.Message, maxSummaryResult)))
 	}
 	if r.Result != nil && r.Result.Text != "" && r.Result.Text != r.Outcome.Message {
-		b.WriteString("#### Result\n\n" + inert(truncate(r.Result.Text, maxSummaryResult)))
+		b.WriteString("#### Result\n\n" + inert(truncate(r.clean(r.Result.Text), maxSummaryResult)))
 	}
 	r.changed.writeSummary(&b)
 	if r.Egress != nil {
@@ -72,7 +72,7 @@ func (r reported) writeSteps(b *strings.Builder) {
 	if more > 0 {
 		steps = append(steps, fmt.Sprintf("and %d more, which are in the transcript", more))
 	}
-	folded(b, "What the agent did: "+inlineHTML(r.events.toolLine()), fenced(strings.Join(steps, "\n")))
+	folded(b, "What the agent did: "+inlineHTML(r.clean(r.events.toolLine())), fenced(strings.Join(steps, "\n")))
 }
 
 // writeNotes writes what the run left closed or unread, and the like.
@@ -102,6 +102,10 @@ func (r reported) writeFacts(b *strings.Builder) {
 		folded(b, "Sandbox", fenced(strings.Join(facts, "\n")))
 	}
 }
+
+// clean is text without secrets, also those with characters inside that nobody sees: as
+// references in HTML or Markdown they would not be found any more.
+func (r reported) clean(text string) string { return r.events.clean.String(lines(text)) }
 
 // folded writes a part that opens when somebody clicks on its title, which is HTML.
 func folded(b *strings.Builder, title, content string) {
