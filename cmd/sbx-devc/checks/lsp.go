@@ -27,6 +27,7 @@ The nearest sbx-devc.jsonc chooses the rules, as for validate; an organisation's
 counts when it is a file, because opening a folder asks no registry.
 
 It reads the files of the repository around an open file, and writes none.`,
+		Example:     "  sbx-devc lsp",
 		Args:        cobra.NoArgs,
 		Annotations: map[string]string{cli.AnnotationChecker: ""},
 		RunE: func(cmd *cobra.Command, _ []string) error {
