@@ -4,6 +4,8 @@
 //	baseline ─ ReadBaseline ───────────────────┼─► Run.Judge(finding) ─► shown, and how severe
 //	command line, organisation's policy ───────┘
 //
+// Choices does this for all files of one run, each by the files of its own folder.
+//
 // A later word wins over an earlier one: profile, categories, rules, overrides, command
 // line. An organisation's policy wins over all of them: what it holds is neither switched
 // off nor lowered, whatever a project's files say. A file that is not valid is an error

@@ -14,6 +14,7 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/lint"
+	"github.com/org/claude-sandbox/devcontainer/selection"
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
@@ -64,7 +65,7 @@ func fix(ctx context.Context, a *cli.App, o fixOptions, paths []string) error {
 		}
 		o.rules[i] = r.ID
 	}
-	choices, err := newChoices(ctx, a, o.choiceFlags)
+	choices, err := newChoices(ctx, o.choiceFlags, policies(a))
 	if err != nil {
 		return err
 	}
@@ -90,18 +91,18 @@ func fix(ctx context.Context, a *cli.App, o fixOptions, paths []string) error {
 }
 
 // fixPath corrects what one argument names and returns how many files change.
-func fixPath(ctx context.Context, a *cli.App, o fixOptions, choices *choices, path string) (changed int, err error) {
+func fixPath(ctx context.Context, a *cli.App, o fixOptions, choices *selection.Choices, path string) (changed int, err error) {
 	if path == "-" {
 		src, err := piped(a)
 		if err != nil {
 			return 0, err
 		}
-		c, err := choices.of(ctx, "-")
+		c, err := choices.Of(ctx, "-")
 		if err != nil {
 			return 0, err
 		}
 		p := devcontainer.Parse("-", src)
-		out, fixed := lint.Fix(p, o.rules, c.chosen)
+		out, fixed := lint.Fix(p, o.rules, c.JudgeKnown)
 		if !o.diff {
 			_, err = cli.Shown(a.Stdout).Write(out)
 			return min(len(fixed), 1), errors.Join(err, stillBroken("-", out))
@@ -117,12 +118,12 @@ func fixPath(ctx context.Context, a *cli.App, o fixOptions, choices *choices, pa
 		if filepath.Base(file) == devcontainer.SettingsName {
 			continue
 		}
-		c, err := choices.of(ctx, file)
+		c, err := choices.Of(ctx, file)
 		if err != nil {
 			return changed, errors.Join(failed, err)
 		}
 		failed = errors.Join(failed, devcontainer.Open(file, func(p *devcontainer.Project) error {
-			out, fixed := lint.Fix(p, o.rules, c.chosen)
+			out, fixed := lint.Fix(p, o.rules, c.JudgeKnown)
 			n, err := corrected(a, o, p, out, fixed)
 			changed += n
 			return err

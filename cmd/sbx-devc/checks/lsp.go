@@ -46,20 +46,18 @@ It reads the files of the repository around an open file, and writes none.`,
 // chosenRules reads which rules count for a configuration. Where that cannot be read, all
 // of them do: validate says why.
 func chosenRules(ctx context.Context, a *cli.App, config string) lint.Files {
-	all, err := newChoices(ctx, a, choiceFlags{})
-	if err != nil {
-		return lint.Files{}
-	}
-	fetch := all.fetch
-	all.fetch = func(ctx context.Context, name string) (*org.Policy, error) {
+	all, err := newChoices(ctx, choiceFlags{}, func(ctx context.Context, name string) (*org.Policy, error) {
 		if strings.Contains(name, "@sha256:") {
-			return nil, nil // what a folder says must not make an editor ask the network
+			return nil, nil // a folder's file must not make an editor ask the network
 		}
-		return fetch(ctx, name)
-	}
-	c, err := all.of(ctx, config)
+		return readPolicy(ctx, a, name)
+	})
 	if err != nil {
 		return lint.Files{}
 	}
-	return lint.Files{Org: c.org, Held: c.run.Holds, Choose: c.judge}
+	c, err := all.Of(ctx, config)
+	if err != nil {
+		return lint.Files{}
+	}
+	return lint.Files{Org: c.Org, Held: c.Holds, Choose: c.Judge}
 }

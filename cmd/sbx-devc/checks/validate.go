@@ -85,12 +85,12 @@ func validate(ctx context.Context, a *cli.App, o validateOptions, paths []string
 	if !slices.Contains([]diag.Severity{"", diag.SeverityError, diag.SeverityWarning, diag.SeverityNote}, limit) {
 		return exitcode.With(exitcode.CheckUsage, cli.UnknownValue("fail-on", o.failOn, "error", "warning", "note"))
 	}
-	choices, err := newChoices(ctx, a, o.choiceFlags)
+	choices, err := newChoices(ctx, o.choiceFlags, policies(a))
 	if err != nil {
 		return err
 	}
 	paths = projects.Paths(a, paths)
-	v := validation{choices: choices, limit: limit, writeBaseline: o.writeBaseline, found: map[*choice][]diag.Finding{}}
+	v := validation{choices: choices, limit: limit, writeBaseline: o.writeBaseline, found: map[*selection.Choice][]diag.Finding{}}
 	unreadable := false
 	for _, path := range paths {
 		err := v.checkPath(ctx, a, path)
@@ -122,7 +122,7 @@ func validate(ctx context.Context, a *cli.App, o validateOptions, paths []string
 		projects.NoteClosed(a, path)
 	}
 	fmt.Fprintf(a.Stderr, "sbx-devc: %s checked, %s, %d at %s or worse%s\n", visible.Count(files.Checked, "file"),
-		visible.Count(len(files.Findings), "finding"), v.bad, cmp.Or(v.limit, v.least, diag.SeverityWarning), choices.notShown())
+		visible.Count(len(files.Findings), "finding"), v.bad, cmp.Or(v.limit, v.least, diag.SeverityWarning), notShown(choices))
 	v.noteGone(a)
 	switch {
 	case unreadable:
@@ -136,28 +136,28 @@ func validate(ctx context.Context, a *cli.App, o validateOptions, paths []string
 // validation is one run over the paths.
 type validation struct {
 	files         lint.Files
-	choices       *choices
+	choices       *selection.Choices
 	limit         diag.Severity // of the flag; "" = the projects' own
 	least         diag.Severity // the mildest that a project fails on
 	bad           int           // findings at a limit or worse
 	writeBaseline bool
-	found         map[*choice][]diag.Finding // what a new baseline will hold
+	found         map[*selection.Choice][]diag.Finding // what a new baseline will hold
 }
 
 // check runs a check by a choice.
-func (v *validation) check(c *choice, check func() error) error {
-	known := c.known
+func (v *validation) check(c *selection.Choice, check func() error) error {
+	known := c.Known
 	if v.writeBaseline {
-		c.known = nil
+		c.Known = nil
 	}
 	before := len(v.files.Findings)
-	v.files.Org, v.files.Held, v.files.Choose = c.org, c.run.Holds, c.judge
+	v.files.Org, v.files.Held, v.files.Choose = c.Org, c.Holds, c.Judge
 	err := check()
-	c.known = known
+	c.Known = known
 	if v.writeBaseline {
 		held := v.files.Findings[:before:before]
 		for _, f := range v.files.Findings[before:] {
-			if c.run.Holds(f.Rule) {
+			if c.Holds(f.Rule) {
 				held = append(held, f)
 			} else {
 				v.found[c] = append(v.found[c], f)
@@ -175,8 +175,8 @@ func (v *validation) check(c *choice, check func() error) error {
 
 // writeBaselines writes what was found as known from now on.
 func (v *validation) writeBaselines(a *cli.App) error {
-	for _, c := range v.choices.all {
-		file := c.baselineFile()
+	for _, c := range v.choices.All() {
+		file := c.BaselineFile()
 		if err := atomicfile.WriteBytes(file, 0o644, c.NewBaseline(v.found[c])); err != nil {
 			return fmt.Errorf("writing %s: %w", file, err)
 		}
@@ -187,8 +187,8 @@ func (v *validation) writeBaselines(a *cli.App) error {
 
 // noteGone tells of known findings that are not there any more.
 func (v *validation) noteGone(a *cli.App) {
-	for _, c := range v.choices.all {
-		gone := c.known.Gone(func(file string) bool {
+	for _, c := range v.choices.All() {
+		gone := c.Known.Gone(func(file string) bool {
 			full, err := filepath.Abs(filepath.Join(c.Root, filepath.FromSlash(file)))
 			for name := range v.files.Sources {
 				if other, otherErr := filepath.Abs(name); err == nil && otherErr == nil && other == full {
@@ -199,7 +199,7 @@ func (v *validation) noteGone(a *cli.App) {
 		})
 		if gone > 0 && !v.writeBaseline {
 			fmt.Fprintf(a.Stderr, "sbx-devc: note: %s of %s gone; --write-baseline takes them out\n",
-				visible.Count(gone, "known finding"), c.known.File)
+				visible.Count(gone, "known finding"), c.Known.File)
 		}
 	}
 }
@@ -233,7 +233,7 @@ func (v *validation) checkPath(ctx context.Context, a *cli.App, path string) err
 		if err != nil {
 			return err
 		}
-		c, err := v.choices.of(ctx, "-")
+		c, err := v.choices.Of(ctx, "-")
 		if err != nil {
 			return err
 		}
@@ -248,7 +248,7 @@ func (v *validation) checkPath(ctx context.Context, a *cli.App, path string) err
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		c, err := v.choices.of(ctx, file)
+		c, err := v.choices.Of(ctx, file)
 		if err != nil {
 			return errors.Join(failed, err) // the other files most likely have the same
 		}
