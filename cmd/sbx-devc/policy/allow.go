@@ -108,7 +108,9 @@ func change(ctx context.Context, a *cli.App, o amendOptions) error {
 	for _, note := range edit.Notes {
 		fmt.Fprintf(a.Stderr, "sbx-devc: note: %s\n", visible.Line(note))
 	}
+	now := "the file stays as it was"
 	if !bytes.Equal(edit.Before, edit.After) {
+		now = "the file is changed"
 		fmt.Fprintf(a.Stderr, "sbx-devc: changed %s\n", place.File)
 	}
 	if place.Project == "" {
@@ -123,7 +125,12 @@ func change(ctx context.Context, a *cli.App, o amendOptions) error {
 	if o.noReload {
 		return nil
 	}
-	return amendRunning(ctx, a, place, o.request, refused)
+	e, err := engine.Connect(ctx)
+	if err != nil {
+		return exitcode.With(exitcode.Unavailable, fmt.Errorf("%s, and containers that run could not be told: %w", now, err))
+	}
+	defer e.Close()
+	return amendRunning(ctx, a, e, place, o.request, refused)
 }
 
 // amendPlace is the file that the request is about.
@@ -182,12 +189,7 @@ func amendError(a *cli.App, err error) error {
 
 // amendRunning makes the change in what runs, and says what is open now. refused says
 // that the next run would not take the file.
-func amendRunning(ctx context.Context, a *cli.App, place amend.Place, r amend.Request, refused bool) error {
-	e, err := engine.Connect(ctx)
-	if err != nil {
-		return exitcode.With(exitcode.Unavailable, fmt.Errorf("the file is changed, and containers that run could not be told: %w", err))
-	}
-	defer e.Close()
+func amendRunning(ctx context.Context, a *cli.App, e *engine.Engine, place amend.Place, r amend.Request, refused bool) error {
 	firewalls, notes, err := amend.Find(ctx, e, place.Project, projects.Runs(a).Has)
 	if err != nil {
 		return exitcode.With(exitcode.Unavailable, fmt.Errorf("looking for containers of the project: %w", err))
