@@ -35,7 +35,7 @@ demo: ## show the main job on the real parts: init, validate, build, run, egress
 .PHONY: test
 test: setup build ## every test, on real components; needs root or their rights
 	@# The two that take longest come first, so that no core waits for them at the end.
-	go test -timeout 30m ./cmd/sbx-devc ./sandbox ./...
+	go test $(TESTFLAGS) -timeout 30m ./cmd/sbx-devc ./sandbox ./...
 
 .PHONY: test-short
 test-short: build ## tests that need no root, engine or network
@@ -108,8 +108,8 @@ mutants: setup ## changed configurations, MUTANTS of them (default 200000), judg
 	SBX_MUTANTS=$$(($(MUTANTS) / 200)) go test -count=1 -v -timeout 2h -run '^TestRunArgsAreRead' ./devcontainer/rights
 
 .PHONY: lint-quality
-lint-quality: ## precision of each rule on labelled findings in public repositories (SBX_LINT_CORPUS: OWNER+NAME/repo, git directories)
-	go test -count=1 -timeout 20m -run '^TestQuality$$' -v ./devcontainer/lint
+lint-quality: setup ## precision of each rule, and what fix changes, in public repositories (SBX_LINT_CORPUS: OWNER+NAME/repo, git directories)
+	go test -count=1 -timeout 20m -run '^Test(Quality|FixOnPublicFiles|FreshRepositories)$$' -v ./devcontainer/lint
 
 .PHONY: soak
 soak: ## the guard under full load for SOAK (default 10m): no leak of files or memory

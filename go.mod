@@ -33,6 +33,7 @@ require (
 )
 
 require (
+	github.com/google/jsonschema-go v0.4.3
 	github.com/vektah/gqlparser/v2 v2.5.64
 	golang.org/x/text v0.42.0
 )

@@ -82,7 +82,7 @@ func TestActionUnderAct(t *testing.T) {
 	if want := "[scripted] " + forged; r.outputs["result"] != want {
 		t.Errorf("result = %q, want %q", r.outputs["result"], want)
 	}
-	if r.outputs["num_turns"] != "4" || r.outputs["cost_usd"] == "" || strings.Contains(r.outputs["cost_usd"], "FORGED") || len(r.outputs) != 15 || r.outputs["canaries"] != "held" ||
+	if r.outputs["num_turns"] != "4" || r.outputs["cost_usd"] == "" || strings.Contains(r.outputs["cost_usd"], "FORGED") || len(r.outputs) != 16 || r.outputs["canaries"] != "held" ||
 		r.outputs["metered_cost_usd"] == "" || r.outputs["metered_cost_usd"] == "0" {
 		t.Errorf("outputs: %v", r.outputs)
 	}

@@ -29,11 +29,13 @@ type Inputs struct {
 	MaxTurns           int           `input:"max_turns"`               // 0 = no limit
 	MaxBudgetUSD       float64       `input:"max_budget_usd"`          // US dollars; 0 = no limit
 	Timeout            time.Duration `input:"timeout_minutes"`         // wall clock of the agent
+	Retry              time.Duration `input:"retry_minutes"`           // how long an overloaded model API is asked again
 	APIKey             string        `input:"anthropic_api_key"`       // either this
 	OAuthToken         string        `input:"claude_code_oauth_token"` // or this
 	FailOnDenied       bool          `input:"fail_on_denied"`          // a refused host fails the run
 	Summary            bool          `input:"summary"`                 // write the step summary
 	ShowOutput         bool          `input:"show_output"`             // the log has what tools answer
+	AgentInputs
 	SandboxInputs
 	TriggerInputs
 }
@@ -55,17 +57,19 @@ func ParseInputs(get func(name string) string, workspace string) (Inputs, []erro
 		MaxTurns:           p.count("max_turns"),
 		MaxBudgetUSD:       p.dollars("max_budget_usd"),
 		Timeout:            p.minutes("timeout_minutes", 30*time.Minute),
+		Retry:              p.retry("retry_minutes"),
 		APIKey:             p.secret("anthropic_api_key"),
 		OAuthToken:         p.secret("claude_code_oauth_token"),
 		FailOnDenied:       p.boolean("fail_on_denied", false),
 		Summary:            p.boolean("summary", true),
 		ShowOutput:         p.boolean("show_output", false),
+		AgentInputs:        p.agent(),
 		SandboxInputs:      p.sandbox(),
 		TriggerInputs:      p.trigger(),
 	}
 	p.credential(in)
-	p.settings(in)
 	p.paths(&in, workspace)
+	p.settings(in)
 	return in, p.errs
 }
 
@@ -158,6 +162,23 @@ func (p *inputParser) minutes(name string, fallback time.Duration) time.Duration
 	return time.Duration(f * float64(time.Minute))
 }
 
+// retry is 0 for an API that is asked as often as Claude Code does it.
+func (p *inputParser) retry(name string) time.Duration {
+	if p.get(name) == "0" {
+		return 0
+	}
+	return p.minutes(name, 5*time.Minute)
+}
+
+// patience is Retry, unless another model is asked instead: Claude Code takes that when it
+// hears that the first one is overloaded.
+func (in Inputs) patience() time.Duration {
+	if len(in.FallbackModels) > 0 {
+		return 0
+	}
+	return in.Retry
+}
+
 // secret never repeats the value in its error.
 func (p *inputParser) secret(name string) string {
 	value := p.get(name)
@@ -203,6 +224,7 @@ func (p *inputParser) paths(in *Inputs, workspace string) {
 	defer func() { _ = root.Close() }() // opened for reading
 	p.workingDirectory(in, root)
 	p.prompt(in, root)
+	p.agentFiles(in, root)
 }
 
 func (p *inputParser) workingDirectory(in *Inputs, root *os.Root) {

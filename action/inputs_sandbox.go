@@ -26,6 +26,7 @@ type SandboxInputs struct {
 	Env              []string `input:"env"`               // variables of the agent, NAME=value
 	Memory           string   `input:"memory"`            // such as "4g"; "" = no limit
 	CPUs             float64  `input:"cpus"`              // processors; 0 = no limit
+	EngineNetwork    string   `input:"services_network"`  // of the engine, with the job's services; "" = its default one
 }
 
 // sandbox reads them but for the folder, which ParseInputs looks for.
@@ -41,6 +42,7 @@ func (p *inputParser) sandbox() SandboxInputs {
 		Env:            p.variables("env"),
 		Memory:         p.word("memory"),
 		CPUs:           p.processors("cpus"),
+		EngineNetwork:  p.word("services_network"),
 	}
 }
 
@@ -102,6 +104,7 @@ func (in Inputs) given() *settings.Given {
 	given.Entries("presets", "input presets", in.Presets)
 	given.Entries("allow", "input allowed_domains", in.AllowedDomains)
 	given.Entries("deny", "input denied_domains", in.DeniedDomains)
+	given.MCP.Servers = in.Servers
 	given.Memory("input memory", in.Memory)
 	given.CPUs("input cpus", in.CPUs)
 	return given

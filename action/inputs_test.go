@@ -17,6 +17,7 @@ func parse(t *testing.T, inputs map[string]string) (Inputs, []error) {
 	t.Helper()
 	workspace := t.TempDir()
 	write(t, filepath.Join(workspace, "ask.md"), "from a file\n")
+	write(t, filepath.Join(workspace, "ask.json"), `{"type":"object"}`)
 	write(t, filepath.Join(workspace, "sub", "x"), "")
 	return parseIn(workspace, inputs)
 }
@@ -30,6 +31,8 @@ func parseIn(workspace string, inputs map[string]string) (Inputs, []error) {
 	}, workspace)
 }
 
+const heldID = "43faee80-7517-4d16-a9cf-231fae11829b"
+
 func write(t *testing.T, name, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -41,11 +44,15 @@ func write(t *testing.T, name, text string) {
 }
 
 func TestInputsAreRead(t *testing.T) {
+	held := t.TempDir()
+	write(t, filepath.Join(held, "conversation.jsonl"), `{"type":"user","uuid":"u","sessionId":"`+heldID+`","message":{"role":"user","content":"hi"}}`+"\n")
 	in, errs := parse(t, map[string]string{
 		"prompt": "", "prompt_file": "ask.md", "append_system_prompt": "be brief", "model": "claude-x",
 		"max_turns": "5", "max_budget_usd": "0.5", "timeout_minutes": "1.5", "presets": "npm",
 		"allowed_domains": "a.example, b.example:8443 # why\n*.c.example\n# nothing\nhttps://api.example.com GET,HEAD /v1/** # read\n", "working_directory": "sub",
 		"fail_on_denied": "true", "summary": "false", "image": "registry.example/x:1",
+		"fallback_model": "claude-y, claude-z", "allowed_tools": "Read,Bash(git log, diff)\nmcp__db__*", "services_network": "net",
+		"mcp_config": `{"mcpServers":{"db":{"command":"x"}}}`, "json_schema": "ask.json", "resume": held,
 		"workspace_mode": "copy", "egress": "audit", "denied_domains": "bad.example", "env": "# why\nA=1 # kept\nB=two=2", "memory": "4g", "cpus": "1.5",
 	})
 	if errs != nil {
@@ -62,6 +69,13 @@ func TestInputsAreRead(t *testing.T) {
 	if s.Workspace.Mode != "copy" || s.Network.Mode != "audit" || !slices.Equal(s.Network.Deny, []string{"bad.example"}) ||
 		s.Limits.Memory != 4<<30 || s.Limits.CPUs != 1.5 || !slices.Equal(in.Env, []string{"A=1 # kept", "B=two=2"}) {
 		t.Errorf("settings %+v, env %q", s, in.Env)
+	}
+	if !slices.Equal(in.FallbackModels, []string{"claude-y", "claude-z"}) || !slices.Equal(in.AllowedTools, []string{"Read", "Bash(git log, diff)", "mcp__db__*"}) ||
+		in.Schema == nil || in.Resume.ID != heldID || len(s.MCP.Servers) != 1 || in.EngineNetwork != "net" {
+		t.Errorf("got %+v", in)
+	}
+	if in, errs := parse(t, map[string]string{"json_schema": "review"}); errs != nil || in.Schema.Check([]byte(findings)) != nil {
+		t.Errorf("the schema of a review: %v", errs)
 	}
 	in, errs = parse(t, nil)
 	if s := in.Settings(); s.Workspace.Mode != "bind" || s.Network.Mode != "allowlist" {
@@ -93,6 +107,15 @@ func TestInputsAreRefused(t *testing.T) {
 		"memory":               {map[string]string{"memory": "much"}, "input memory"},
 		"no processors":        {map[string]string{"cpus": "0"}, "input cpus"},
 		"processors":           {map[string]string{"cpus": "-1"}, "input cpus"},
+		"fallback":             {map[string]string{"fallback_model": "--resume"}, "input fallback_model"},
+		"tool is an option":    {map[string]string{"allowed_tools": "--tools"}, `input allowed_tools: "--tools"`},
+		"servers":              {map[string]string{"mcp_config": `{"mcpServers":{"db":{}}}`}, "input mcp_config: "},
+		"no servers' file":     {map[string]string{"mcp_config": "none.json"}, `input mcp_config: the workspace has no "none.json"`},
+		"servers' file above":  {map[string]string{"mcp_config": "../x"}, "escapes"},
+		"schema":               {map[string]string{"json_schema": `{"type":"array"}`}, "input json_schema"},
+		"schema elsewhere":     {map[string]string{"json_schema": `{"type":"object","$ref":"file:///etc/passwd"}`}, "must hold all that it needs"},
+		"no conversation":      {map[string]string{"resume": "/nowhere"}, "input resume: no such file"},
+		"resume is relative":   {map[string]string{"resume": "x"}, "no absolute path"},
 		"boolean":              {map[string]string{"fail_on_denied": "yes"}, `"yes" is neither true nor false`},
 		"summary":              {map[string]string{"summary": "True"}, `"True" is neither true nor false`},
 		"turns":                {map[string]string{"max_turns": "0"}, "max_turns"},

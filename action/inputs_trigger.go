@@ -35,11 +35,13 @@ func (p *inputParser) trigger() TriggerInputs {
 }
 
 // started decides whether the event starts an agent; an outcome without a conclusion says
-// yes. untrusted reports whether the checked-out commit may be a stranger's.
-func (s *step) started(ctx context.Context, in Inputs) (out agent.Outcome, untrusted bool, err error) {
+// yes. It notes in r whether the checked-out commit may be a stranger's, and then has the
+// texts of its base.
+func (s *step) started(ctx context.Context, in Inputs, r *reported) (out agent.Outcome, err error) {
+	r.untrusted = true
 	event, err := trigger.Read(s.Getenv)
 	if err != nil {
-		return agent.Outcome{Conclusion: NotAllowed, Message: err.Error()}, true, err
+		return agent.Outcome{Conclusion: NotAllowed, Message: err.Error()}, err
 	}
 	client := github.Client{API: s.Getenv("GITHUB_API_URL"), Token: in.Token, Repository: s.Getenv("GITHUB_REPOSITORY")}
 	rules := trigger.Rules{Actors: in.AllowedActors, Phrase: in.TriggerPhrase, Label: in.RequiredLabel, AllowTarget: in.AllowPullRequestTarget}
@@ -52,14 +54,20 @@ func (s *step) started(ctx context.Context, in Inputs) (out agent.Outcome, untru
 	switch d.Verdict {
 	case trigger.Run:
 		head, _ := proposal.Repository{Dir: s.Getenv("GITHUB_WORKSPACE")}.Head(ctx) // none is known without a repository
-		return agent.Outcome{}, event.Untrusted(head, s.Getenv("GITHUB_SHA")), nil
+		if r.untrusted = event.Untrusted(head, s.Getenv("GITHUB_SHA")); r.untrusted && event.Base != "" {
+			r.texts, err = baseTexts(ctx, client, event.Base, s.folder(in.WorkingDirectory))
+			if err != nil {
+				s.annotate("warning", "claude-sandbox", fmt.Errorf("no instructions of the base, %s, reach Claude: %w", event.Base, err))
+			}
+		}
+		return agent.Outcome{}, nil
 	case trigger.Skip:
-		return agent.Outcome{Conclusion: Skipped, Message: d.Why}, true, nil
+		return agent.Outcome{Conclusion: Skipped, Message: d.Why}, nil
 	}
 	err = fmt.Errorf("this event may not start an agent: %s", d.Why)
 	out = agent.Outcome{Conclusion: NotAllowed, Message: err.Error()}
 	if d.Hint != "" {
 		err = diag.WithHint(err, "%s", d.Hint)
 	}
-	return out, true, err
+	return out, err
 }

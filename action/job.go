@@ -10,6 +10,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/changes"
+	"github.com/org/claude-sandbox/session/instructions"
 )
 
 // Conclusions of the Action, in addition to those of package agent.
@@ -31,6 +32,8 @@ type Runner interface {
 type Job struct {
 	ID        string // names the containers
 	Inputs    Inputs
+	Context   []string          // variables that say which run of which workflow this is, NAME=value
+	Texts     *instructions.Set // for Claude, in place of the commit's own; nil = there are none
 	Untrusted bool              // the checked-out commit may be a stranger's: Claude gets none of its instructions
 	Dir       string            // folder for transcript, audit log and summary; it exists
 	Events    func(agent.Event) // hears what happens, in order
@@ -52,6 +55,7 @@ type Report struct {
 	Patch               string            // path of the changes as a unified diff; "" = nothing changed
 	Bundle              string            // path of the agent's commits as a git bundle; "" = it made none
 	Canaries            *sandbox.Canaries // nil when the firewall never ran
+	Structured          []byte            // the answer that fits the input json_schema; nil = there is none
 	Transcript          string            // path of claude's stream-json, without known secrets; "" when there is none
 }
 
@@ -63,6 +67,7 @@ type reported struct {
 	dir       string // report folder; "" when it could not be made
 	changed   changed
 	untrusted bool // see Job
+	texts     *instructions.Set
 	said      bool // an annotation says why the step fails
 }
 

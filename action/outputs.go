@@ -24,6 +24,7 @@ const maxOutput = 120 << 10
 type Outputs struct {
 	Conclusion    agent.Conclusion // always set
 	Result        string           // the agent's closing text, or the API's error text
+	Structured    string           // the answer as JSON, where json_schema asked for one and it fits; "" = there is none
 	SessionID     string           // Claude's session
 	CostUSD       float64          // list price in US dollars, as Claude computed it
 	MeteredUSD    float64          // list price in US dollars, by the tokens that the model API reported to the proxy
@@ -46,6 +47,7 @@ func (o Outputs) pairs() []pair {
 	return []pair{
 		{"conclusion", string(o.Conclusion)},
 		{"result", truncate(o.Result, maxOutput)},
+		{"structured_output", o.Structured},
 		{"session_id", o.SessionID},
 		{"cost_usd", strconv.FormatFloat(agent.RoundUSD(o.CostUSD), 'f', -1, 64)},
 		{"metered_cost_usd", strconv.FormatFloat(agent.RoundUSD(o.MeteredUSD), 'f', -1, 64)},

@@ -1,8 +1,10 @@
 package action
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -120,8 +122,7 @@ func (s *step) run(ctx context.Context) reported {
 		r.Outcome = agent.Outcome{Conclusion: SetupError, Message: err.Error()}
 		return r
 	}
-	var untrusted bool
-	if r.Outcome, untrusted, err = s.started(ctx, in); r.Outcome.Conclusion != "" {
+	if r.Outcome, err = s.started(ctx, in, &r); r.Outcome.Conclusion != "" {
 		s.summary = s.summary && r.Outcome.Conclusion != Skipped // of every comment that is none of its business
 		if r.said = true; err != nil {
 			s.annotate("error", "claude-sandbox", err)
@@ -130,7 +131,6 @@ func (s *step) run(ctx context.Context) reported {
 	}
 	s.configuration(in)
 	r.events.full = in.ShowOutput
-	r.untrusted = untrusted
 	r.Report, err = s.execute(ctx, id, in, &r)
 	if err != nil && ctx.Err() == nil { // what fails when somebody cancels is no news
 		s.annotate("error", "claude-sandbox", err)
@@ -150,7 +150,8 @@ func (s *step) execute(ctx context.Context, id string, in Inputs, r *reported) (
 	done := make(chan ended, 1)
 	go func() {
 		report, err := s.Runner.Run(ctx, Job{
-			ID: id, Inputs: in, Dir: r.dir, Untrusted: r.untrusted, Events: r.events.hear, Progress: r.events,
+			ID: id, Inputs: in, Dir: r.dir, Context: runContext(s.Getenv), Untrusted: r.untrusted, Texts: r.texts,
+			Events: r.events.hear, Progress: r.events,
 		})
 		done <- ended{report, err}
 	}()
@@ -168,7 +169,42 @@ func (s *step) execute(ctx context.Context, id string, in Inputs, r *reported) (
 		}
 	}
 	e.report.Outcome = settle(ctx, in, e.report, e.err)
+	s.answer(in, &e.report)
 	return e.report, e.err
+}
+
+// contextVariables say which run of which workflow this is. None holds a secret, or text
+// that somebody without write access chose.
+var contextVariables = []string{"CI", "GITHUB_REPOSITORY", "GITHUB_SHA", "GITHUB_REF", "GITHUB_EVENT_NAME"}
+
+// runContext are those that the step has, NAME=value.
+func runContext(getenv func(string) string) (variables []string) {
+	for _, name := range contextVariables {
+		if value := getenv(name); value != "" {
+			variables = append(variables, name+"="+value)
+		}
+	}
+	return variables
+}
+
+// answer takes the secrets out of a structured answer, and drops one that is none any more,
+// or that no output can hold.
+func (s *step) answer(in Inputs, r *Report) {
+	if r.Structured == nil || !r.Outcome.OK() {
+		r.Structured = nil
+		return
+	}
+	var compact bytes.Buffer
+	_ = json.Compact(&compact, r.Structured) // it is JSON: it was checked
+	r.Structured = []byte(s.clean.String(compact.String()))
+	err := in.Schema.Check(r.Structured)
+	if len(r.Structured) > maxOutput {
+		err = fmt.Errorf("the answer has %d bytes, and an output holds %d", len(r.Structured), maxOutput)
+	}
+	if err != nil {
+		r.Structured = nil
+		r.Outcome = agent.Outcome{Conclusion: agent.SchemaMismatch, Message: err.Error()}
+	}
 }
 
 // settle is the one place that decides the conclusion: what ended the run from
@@ -244,11 +280,12 @@ func (s *step) report(r reported) {
 
 // advice is what to do about a conclusion; the others need none.
 var advice = map[agent.Conclusion]string{
-	agent.MaxTurns:   "raise max_turns, or ask for less at once; what was done is in the workspace",
-	agent.MaxRepeats: "the transcript shows the calls; say in the prompt what to do when they fail",
-	agent.MaxBudget:  "raise max_budget_usd, or ask for less at once; what was done is in the workspace",
-	Unenforced:       "what the agent could read may have left; look for the program on this machine that changes the firewall's rules",
-	Denied:           "the step summary lists them, each with the line that allows it",
+	agent.MaxTurns:       "raise max_turns, or ask for less at once; what was done is in the workspace",
+	agent.SchemaMismatch: "the transcript has the answer; say in the prompt what the schema means, or ask for less",
+	agent.MaxRepeats:     "the transcript shows the calls; say in the prompt what to do when they fail",
+	agent.MaxBudget:      "raise max_budget_usd, or ask for less at once; what was done is in the workspace",
+	Unenforced:           "what the agent could read may have left; look for the program on this machine that changes the firewall's rules",
+	Denied:               "the step summary lists them, each with the line that allows it",
 }
 
 // maxSession is more than the name of a session has, in characters.
@@ -258,6 +295,7 @@ func (r reported) outputs() Outputs {
 	out := Outputs{
 		Conclusion:   r.Outcome.Conclusion,
 		Result:       r.text(),
+		Structured:   string(r.Structured),
 		DurationMS:   r.duration.Milliseconds(),
 		DeniedHosts:  r.denied(),
 		ChangedFiles: r.changed.paths,

@@ -378,3 +378,36 @@ func TestAnnotationsAreFew(t *testing.T) {
 		t.Errorf("%d annotations:\n%s", n, r.log)
 	}
 }
+
+func TestStructuredOutput(t *testing.T) {
+	schema := `{"type":"object","properties":{"n":{"type":"number"},"s":{"enum":["a","ghp_0123456789abcdefghijklmnopqrstuvwxyzABCD"]},"l":{"type":"string"}}}`
+	for name, tc := range map[string]struct{ answer, output, conclusion string }{
+		"fits":               {"{\n \"n\": 3\n}", `{"n":3}`, "success"},
+		"no answer":          {"", "", "success"}, // which package sandbox judges
+		"fits with a secret": {`{"s":"ghp_0123456789abcdefghijklmnopqrstuvwxyzABCD"}`, "", "schema_mismatch"},
+		"too long":           {`{"l":"` + strings.Repeat("x", 130<<10) + `"}`, "", "schema_mismatch"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := runStep(t, t.Context(), map[string]string{"INPUT_JSON_SCHEMA": schema}, func(context.Context, Job) (Report, error) {
+				report := Report{Outcome: agent.Outcome{Conclusion: agent.Success}, Result: &agent.Result{Text: tc.answer}}
+				if tc.answer != "" {
+					report.Structured = []byte(tc.answer)
+				}
+				return report, nil
+			})
+			if r.outputs["structured_output"] != tc.output || r.outputs["conclusion"] != tc.conclusion {
+				t.Errorf("%.200q", r.outputs)
+			}
+		})
+	}
+}
+
+func TestTheAgentKnowsWhichRunOfWhichWorkflowItIs(t *testing.T) {
+	step := map[string]string{"CI": "true", "GITHUB_REPOSITORY": "o/r", "GITHUB_TOKEN": "secret", "GITHUB_HEAD_REF": "$(evil)"}
+	runStep(t, t.Context(), step, func(_ context.Context, job Job) (Report, error) {
+		if want := []string{"CI=true", "GITHUB_REPOSITORY=o/r"}; !slices.Equal(job.Context, want) {
+			t.Errorf("%q", job.Context)
+		}
+		return Report{}, nil
+	})
+}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/images"
+	"github.com/org/claude-sandbox/session/instructions"
 	"github.com/org/claude-sandbox/session/runs"
 	"github.com/org/claude-sandbox/settings"
 )
@@ -38,11 +40,18 @@ type Sandboxed struct {
 func (s Sandboxed) Run(ctx context.Context, job Job) (Report, error) {
 	home := runs.HomeOf(s.Getenv, func(line string) { fmt.Fprintf(job.Progress, "sbx-devc: %s\n", line) })
 	home.Reap(ctx)
+	if !job.Untrusted { // the texts of the checked-out commit, as its CLAUDE.md
+		texts, err := instructions.Project(job.Inputs.WorkingDirectory)
+		if err != nil {
+			return setupFailed(err)
+		}
+		job.Texts = texts
+	}
 	project, plan, err := planJob(job)
 	if err != nil {
 		return Report{Outcome: agent.Outcome{Conclusion: ConfigError, Message: err.Error()}}, err
 	}
-	host, err := s.host(job, home)
+	host, err := s.host(job, home, plan)
 	if err == nil {
 		err = plan.Closed()
 	}
@@ -51,7 +60,7 @@ func (s Sandboxed) Run(ctx context.Context, job Job) (Report, error) {
 	}
 	e, err := session.FittingEngine(ctx, plan, session.SilentEngine, host.Say)
 	if err != nil {
-		return setupFailed(err)
+		return setupFailed(hinted(err, host))
 	}
 	defer e.Close()
 	cache, err := images.CacheDir()
@@ -63,7 +72,10 @@ func (s Sandboxed) Run(ctx context.Context, job Job) (Report, error) {
 		Choice: project.Choice, Published: release.FirewallImage(),
 	}
 	tellCache(job.Progress, cache)
-	if err := bring.Bring(ctx, plan); err != nil {
+	brought := bring.Progress.Await(session.WaitingForImages, session.SilentEngine)
+	err = bring.Bring(ctx, plan)
+	brought()
+	if err != nil {
 		return setupFailed(err)
 	}
 	stop := make(chan struct{})
@@ -75,6 +87,9 @@ func (s Sandboxed) Run(ctx context.Context, job Job) (Report, error) {
 			t.Agent.Round(time.Millisecond))
 	}
 	report := reportOf(result, err)
+	if job.Untrusted && job.Texts != nil {
+		report.Notes = append(report.Notes, textsNote(job.Texts))
+	}
 	report.Facts = facts(ctx, e, plan) // none when somebody waits for the end
 	return report, hinted(err, host)
 }
@@ -125,10 +140,12 @@ func planJob(job Job) (project *session.Project, plan *runplan.Plan, err error) 
 	options := runplan.Options{
 		ID: job.ID, User: in.Settings(), InputsNotFlags: true, AllowHostedWeb: in.AllowHostedWeb,
 		MaxRepeats:   runplan.DefaultRepeats,
-		Instructions: runplan.Instructions{Memory: !job.Untrusted}, Variables: in.Env, Tree: filepath.Join(job.Dir, sandbox.TreeFolder),
-		Canaries: true,
+		Instructions: job.instructions(), Variables: slices.Concat(job.Context, in.Env),
+		Tree:     filepath.Join(job.Dir, sandbox.TreeFolder),
+		Canaries: true, Schema: in.Schema, EngineNetwork: in.EngineNetwork, Patience: in.patience(),
 		Headless: agent.Headless{
 			Model: in.Model, MaxTurns: in.MaxTurns, MaxBudgetUSD: in.MaxBudgetUSD,
+			FallbackModels: in.FallbackModels, AllowedTools: in.AllowedTools, Resume: in.Resume.ID,
 			AppendSystemPrompt: strings.TrimSpace(agent.NetworkNotice + "\n" + in.AppendSystemPrompt),
 		},
 	}
@@ -149,8 +166,26 @@ func planJob(job Job) (project *session.Project, plan *runplan.Plan, err error) 
 	return project, plan, err
 }
 
+// instructions are what Claude reads of the checked-out commit, and what is left out.
+func (j Job) instructions() runplan.Instructions {
+	i := runplan.Instructions{Memory: !j.Untrusted, Texts: !j.Untrusted}
+	if j.Texts != nil {
+		i.LeftOut = j.Texts.LeftOut
+	}
+	return i
+}
+
+// home is what Claude's own folder begins with.
+func (j Job) home(plan *runplan.Plan) []sandbox.HomeFile {
+	files := j.Inputs.Resume.Files(plan.Agent.WorkingDir)
+	if j.Texts != nil {
+		files = append(files, j.Texts.Files...)
+	}
+	return files
+}
+
 // host is this side of a run.
-func (s Sandboxed) host(job Job, home runs.Home) (*sandbox.Host, error) {
+func (s Sandboxed) host(job Job, home runs.Home, plan *runplan.Plan) (*sandbox.Host, error) {
 	upstream, credential, err := session.ModelAPI(func(name string) string {
 		switch name {
 		case "ANTHROPIC_API_KEY":
@@ -167,6 +202,7 @@ func (s Sandboxed) host(job Job, home runs.Home) (*sandbox.Host, error) {
 		Prompt: strings.NewReader(job.Inputs.Prompt), Stdout: io.Discard, Stderr: job.Progress,
 		Say:      func(line string) { fmt.Fprintln(job.Progress, line) },
 		Upstream: upstream, Credential: credential, UpstreamProxy: http.ProxyFromEnvironment,
+		Home:     job.home(plan),
 		StateDir: job.Dir, LiveDir: home.Live(), OnEvent: job.Events,
 		Ledger: home.Ledger(job.ID, job.Inputs.WorkingDirectory),
 	}, nil
@@ -177,7 +213,7 @@ func reportOf(result *sandbox.Result, err error) Report {
 	u := result.Usage
 	report := Report{
 		Outcome: result.Outcome, Result: result.Agent, Egress: result.Egress, Changes: result.Changes, Warnings: result.Warnings,
-		Canaries: result.Canaries, Models: result.Models, Notes: result.Notes,
+		Canaries: result.Canaries, Structured: result.Structured(), Models: result.Models, Notes: result.Notes,
 		Transcript: result.Files.Transcript, MeteredUSD: result.MeteredUSD, TokensIn: u.Input + u.CacheRead + u.CacheWrite, TokensOut: u.Output,
 	}
 	if errors.Is(err, sandbox.ErrNoStart) || errors.Is(err, sandbox.ErrFirewall) {
@@ -201,6 +237,13 @@ func hinted(err error, host *sandbox.Host) error {
 	case errors.Is(err, sandbox.ErrKey):
 		return diag.WithHint(err, "check the secret behind anthropic_api_key or claude_code_oauth_token, and that it belongs to %s",
 			host.Upstream)
+	case errors.Is(err, runplan.ErrElsewhere), errors.Is(err, runplan.ErrOwners):
+		return diag.WithHint(err, "set workspace_mode: copy, where the agent's changes are in patch_file alone: a job in a container, "+
+			"Docker-in-Docker and runners of Kubernetes (ARC) have other files than their engine, or other owners")
+	case errors.Is(err, engine.ErrUnavailable):
+		return diag.WithHint(err, "hosted Linux runners have an engine; give a job in a container its socket "+
+			"(volumes: /var/run/docker.sock:/var/run/docker.sock), ARC containerMode.type dind, and another runner Docker or Podman; "+
+			"DOCKER_HOST names an engine that is elsewhere")
 	case errors.Is(err, sandbox.ErrTimeout):
 		return diag.WithHint(err, "timeout_minutes sets it; what the agent had done until then is in the workspace and in the transcript")
 	}

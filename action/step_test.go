@@ -197,6 +197,36 @@ func TestRefusedKeyEndsTheRunAtOnce(t *testing.T) {
 	}
 }
 
+// Claude Code gives a 529 up after three tries, within seconds.
+func TestAnOverloadedModelAPIFailsNoStep(t *testing.T) {
+	overloaded := fakeapi.Fault{Status: 529, Retry: "0.2"}
+	s := startStep(t, &fakeapi.Server{Faults: []fakeapi.Fault{overloaded, overloaded, overloaded, overloaded, overloaded}})
+	s.wantConclusion(0, "success")
+	if !strings.Contains(s.log.String(), "answers 529") {
+		t.Errorf("the log does not say what the step waited for:\n%s", s.log.String())
+	}
+	if len(s.requests()) < 6 {
+		t.Errorf("%d requests", len(s.requests()))
+	}
+}
+
+func TestAnAPIThatIsOverloadedForTooLongFailsTheStep(t *testing.T) {
+	s := startStep(t, &fakeapi.Server{Always: &fakeapi.Fault{Status: 529, Retry: "60"}}, "INPUT_RETRY_MINUTES=0.5")
+	s.wantConclusion(1, "api_error")
+	if n := len(s.requests()); n > 3 {
+		t.Errorf("the API was asked %d times, and said that a minute has to pass", n)
+	}
+}
+
+// The API never answered, and its name is in the log: nothing that waiting heals.
+func TestAnAPIThatCannotBeReachedFailsTheStep(t *testing.T) {
+	s := startStep(t, &fakeapi.Server{}, "SBX_DEVC_UPSTREAM=https://gateway.invalid")
+	s.wantConclusion(1, "api_error")
+	if !strings.Contains(s.file("output"), "gateway.invalid") {
+		t.Errorf("%s\n%s", s.file("output"), s.log.String())
+	}
+}
+
 func TestAgentThatHangsRunsIntoItsTimeLimit(t *testing.T) {
 	s := startStep(t, &fakeapi.Server{Always: &fakeapi.Fault{Hang: true}}, "INPUT_TIMEOUT_MINUTES=0.05")
 	s.wantConclusion(1, "timeout")
@@ -206,6 +236,50 @@ func TestTurnsEndAtTheirLimit(t *testing.T) {
 	loop := fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"true"}}, {Bash: []string{"true"}}, {Bash: []string{"true"}}}}
 	s := startStep(t, &fakeapi.Server{Script: loop}, "INPUT_MAX_TURNS=2")
 	s.wantConclusion(1, "max_turns")
+}
+
+// The first run answers in JSON. The second goes on with its conversation, with fewer tools
+// and with a server of MCP, from the folder that it reported.
+func TestAnAnswerInJSONAndARunThatGoesOnWithIt(t *testing.T) {
+	schema := `{"type":"object","properties":{"n":{"type":"number"}},"required":["n"]}`
+	answer := fakeapi.Turn{Calls: []fakeapi.Call{{Name: "StructuredOutput", Input: map[string]any{"n": 3}}}}
+	s := startStep(t, &fakeapi.Server{Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"echo in $GITHUB_REPOSITORY $CI of $A"}}, answer}}},
+		"INPUT_JSON_SCHEMA="+schema, "CI=true", "GITHUB_REPOSITORY=o/r", "INPUT_ENV=A=b")
+	s.wantConclusion(0, "success")
+	if !strings.Contains(s.file("output"), "\n{\"n\":3}\n") {
+		t.Errorf("outputs:\n%s", s.file("output"))
+	}
+	reported, err := filepath.Glob(filepath.Join(s.dir, "temp", "*"))
+	if err != nil || len(reported) != 1 {
+		t.Fatal(reported, err)
+	}
+	if text, err := os.ReadFile(filepath.Join(reported[0], "transcript.jsonl")); err != nil || !strings.Contains(string(text), "in o/r true of b") {
+		t.Errorf("%v: %s", err, text)
+	}
+	t.Run("goes on", func(t *testing.T) {
+		turns := []fakeapi.Turn{{Bash: []string{"touch made.txt"}}}
+		var before atomic.Int64 // results of tools in the conversation so far
+		before.Store(-1)
+		next := startStep(t, &fakeapi.Server{Reply: func(q fakeapi.Request) *fakeapi.Reply {
+			before.CompareAndSwap(-1, int64(q.ToolResults))
+			q.ToolResults -= int(before.Load())
+			reply := fakeapi.Script{Turns: turns}.Reply(q)
+			for i := range reply.Content { // Claude takes calls with the same id for one
+				reply.Content[i].ID = strings.Replace(reply.Content[i].ID, "scripted", "again", 1)
+			}
+			return reply
+		}}, "INPUT_RESUME="+reported[0], "INPUT_ALLOWED_TOOLS=Read", `INPUT_MCP_CONFIG={"mcpServers":{"gone":{"command":"/nowhere"}}}`)
+		next.wantConclusion(0, "success")
+		if first := next.requests()[0].Body; !strings.Contains(first, "in o/r true of b") || strings.Count(first, "Look around.") != 2 {
+			t.Errorf("the conversation does not go on: %s", first)
+		}
+		if _, err := os.Stat(filepath.Join(next.dir, "workspace", "made.txt")); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("a command ran, and Read alone was allowed: %v", err)
+		}
+		if !strings.Contains(next.file("summary"), "gone") {
+			t.Errorf("the summary does not say that the server did not start:\n%s", next.file("summary"))
+		}
+	})
 }
 
 func TestRefusedHostFailsTheStepWhenAsked(t *testing.T) {

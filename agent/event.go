@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Event is something the agent's output says: Init, Text, ToolUse, ToolResult,
+// Event is something the agent's output says: Init, Typed, Text, ToolUse, ToolResult,
 // APIRetry, Denial or Result. Lines of other types raise no event.
 type Event interface{ isEvent() }
 
@@ -25,6 +25,11 @@ type MCPServer struct {
 	Name   string `json:"name"`
 	Status string `json:"status"` // such as "connected", "pending" or "failed"
 }
+
+// Typed is something that a person said on the terminal: a prompt, or a command of
+// Claude Code's such as "/compact". Only kept conversations have it, see package
+// conversation.
+type Typed struct{ Text string }
 
 // Text is something the assistant said. For an API error, which claude prints
 // as an assistant's message too, APIError is true.
@@ -115,6 +120,7 @@ func (r *Result) Tokens() int64 {
 }
 
 func (Init) isEvent()       {}
+func (Typed) isEvent()      {}
 func (Text) isEvent()       {}
 func (ToolUse) isEvent()    {}
 func (ToolResult) isEvent() {}

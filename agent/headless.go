@@ -19,6 +19,10 @@ type Headless struct {
 	MaxTurns           int     // 0 = no limit
 	MaxBudgetUSD       float64 // US dollars at list price; 0 = no limit
 	AppendSystemPrompt string  // added to claude's own; NetworkNotice belongs here
+	SystemPrompt       string  // in the place of claude's own; "" = that stays
+	// Tools are the names of claude's own tools that the model may call; nil = all, an
+	// empty list = none. Tools of MCP servers are not among them.
+	Tools []string
 	// MemoryOf are folders whose CLAUDE.md, .claude/CLAUDE.md and .claude/rules Claude
 	// reads as the project's instructions, with their imports from the same folder.
 	// Nothing else that is in them counts. Env needs Memory.
@@ -28,8 +32,13 @@ type Headless struct {
 	ProjectSettings bool
 	JSONSchema      string   // of the answer, as JSON; "" = the answer is text. See agent/structured
 	MCPConfigs      []string // files with MCP servers that Claude starts
-	Resume          string   // the conversation to go on with, which claude finds in its folder; "" = a new one
-	ExtraArgs       []string // appended as they are; see CheckExtraArgs
+	FallbackModels  []string // asked in this order when Model is overloaded or unknown
+	// AllowedTools are the tools that Claude uses, as rules of its permissions such as Read
+	// or "Bash(git diff *)"; nil = all. Claude Code, inside the sandbox, holds them: they
+	// guide the model, and are no wall.
+	AllowedTools []string
+	Resume       string   // the conversation to go on with, which claude finds in its folder; "" = a new one
+	ExtraArgs    []string // appended as they are; see CheckExtraArgs
 }
 
 // Args returns claude's arguments, without the program's name. They ask for
@@ -46,6 +55,7 @@ func (h Headless) Args() []string {
 	}
 	args = append(args, h.guards(runSettings)...)
 	args = option(args, "--model", h.Model)
+	args = option(args, "--fallback-model", strings.Join(h.FallbackModels, ","))
 	args = option(args, "--resume", h.Resume)
 	if h.MaxTurns > 0 {
 		args = option(args, "--max-turns", strconv.Itoa(h.MaxTurns))
@@ -54,6 +64,10 @@ func (h Headless) Args() []string {
 		args = option(args, "--max-budget-usd", strconv.FormatFloat(h.MaxBudgetUSD, 'f', -1, 64))
 	}
 	args = option(args, "--json-schema", h.JSONSchema)
+	args = option(args, "--system-prompt", h.SystemPrompt)
+	if h.Tools != nil {
+		args = append(args, "--tools="+strings.Join(h.Tools, ",")) // it takes a list, which would go on with the words behind it
+	}
 	return h.texts(args)
 }
 
@@ -77,7 +91,14 @@ func (h Headless) guards(settings string) []string {
 	if h.ProjectSettings {
 		sources = "user,project,local"
 	}
-	return []string{"--dangerously-skip-permissions", "--setting-sources", sources, "--strict-mcp-config", "--settings", settings}
+	args := []string{"--dangerously-skip-permissions"}
+	if len(h.AllowedTools) > 0 {
+		args = []string{"--permission-mode", "dontAsk"}
+		for _, rule := range h.AllowedTools {
+			args = append(args, "--allowedTools="+rule)
+		}
+	}
+	return append(args, "--setting-sources", sources, "--strict-mcp-config", "--settings", settings)
 }
 
 // texts adds what Claude reads, and the user's own arguments.

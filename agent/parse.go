@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -40,6 +41,20 @@ type wireLine struct {
 
 	// assistant
 	APIErrorMessage bool `json:"is_api_error_message"`
+}
+
+// keptLine are the members of a line in a kept conversation that say who wrote it.
+type keptLine struct {
+	Type      string `json:"type"`
+	ID        string `json:"sessionId"` // a line of the stream has session_id
+	Meta      bool   `json:"isMeta"`    // Claude Code wrote it
+	Summary   bool   `json:"isCompactSummary"`
+	Sidechain bool   `json:"isSidechain"` // a model wrote it
+}
+
+// isTyped reports whether the texts of the line are a person's.
+func (k keptLine) isTyped() bool {
+	return k.Type == "user" && k.ID != "" && !k.Meta && !k.Summary && !k.Sidechain
 }
 
 type wireMessage struct {
@@ -131,6 +146,8 @@ func parseMessage(line []byte) []Event {
 	lenient(line, &w)
 	var m wireMessage
 	lenient(line, &m)
+	var kept keptLine
+	lenient(line, &kept)
 	var events []Event
 	for _, b := range blocks(m.Message.Content) {
 		switch {
@@ -140,9 +157,37 @@ func parseMessage(line []byte) []Event {
 			events = append(events, ToolUse{ID: b.ID, Name: b.Name, Argument: argument(b.Input)})
 		case b.Type == "tool_result" && w.Type == "user":
 			events = append(events, ToolResult{ID: b.ToolUseID, IsError: b.IsError, Text: text(b.Content)})
+		case b.Type == "text" && kept.isTyped():
+			if typed := typedText(b.Text); typed != "" {
+				events = append(events, Typed{Text: typed})
+			}
 		}
 	}
 	return events
+}
+
+// commandPart matches a part of a command that a person typed, as Claude Code keeps it:
+// <command-name>/compact</command-name> and <command-args>.
+var commandPart = regexp.MustCompile(`(?s)<command-(name|args)>(.*?)</command-`)
+
+// typedText is what a person typed, of a text that Claude Code keeps as the person's; "" =
+// nothing: it is the answer to a command.
+func typedText(text string) string {
+	if strings.HasPrefix(text, "<local-command-") {
+		return ""
+	}
+	if !strings.HasPrefix(text, "<command-") {
+		return text
+	}
+	var name, args string
+	for _, part := range commandPart.FindAllStringSubmatch(text, -1) {
+		if part[1] == "name" {
+			name = part[2]
+		} else {
+			args = part[2]
+		}
+	}
+	return strings.TrimSpace(name + " " + args)
 }
 
 func parseResult(line []byte) []Event {

@@ -29,6 +29,8 @@
 //     result, its turns and its cost can then be compared.
 //   - The upstream is fixed and redirects are refused: the credential goes to
 //     one origin.
+//   - With Options.Patience an overloaded upstream is asked again before the agent hears a
+//     byte (outage.go): Claude Code gives a 529 up within seconds, and a CI job with it.
 //   - Answers pass through a filter that blanks the credential, should the
 //     upstream echo it. Compressed answers could hide it and are not asked for.
 //   - No body and no credential is ever logged.

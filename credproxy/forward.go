@@ -158,8 +158,11 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, body []byte, ask
 	}
 	var sent atomic.Bool
 	trace := &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) { sent.Store(info.Err == nil) }}
-	out, start := p.outgoing(r, body), time.Now()
-	resp, err := p.transport.RoundTrip(out.WithContext(httptrace.WithClientTrace(out.Context(), trace)))
+	start := time.Now()
+	resp, err := p.ask(func() *http.Request {
+		out := p.outgoing(r, body)
+		return out.WithContext(httptrace.WithClientTrace(out.Context(), trace))
+	}, &sent)
 	if err != nil {
 		if r.Context().Err() != nil {
 			entry.Refused = "the client left"

@@ -184,6 +184,12 @@ func (t *turn) said(a Answer) {
 	}
 }
 
+func (c *conversation) busy() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.underWay > 0
+}
+
 func (c *conversation) state() (last Answer, hookOpen bool, reached Reached) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,6 +1,7 @@
 package credproxy
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"crypto/tls"
@@ -43,6 +44,11 @@ type Options struct {
 	// Limits end a run that goes on past them.
 	Limits Limits
 
+	// Patience is for how long an upstream is asked again that answers nothing but 429, 500,
+	// 502, 503, 504 or 529, before the agent hears of it; 0 = the agent hears at once, and asks
+	// again itself.
+	Patience time.Duration
+
 	// Ledger is told all that the run spends, and knows what others spent; nil =
 	// this run counts for itself.
 	Ledger spending.Ledger
@@ -80,7 +86,7 @@ type Proxy struct {
 	hostedWeb  bool
 	buffered   atomic.Int64
 	answered   atomic.Int64
-	transport  *http.Transport
+	transport  *patientTransport
 	blank      *redact.Redactor
 	usage      meter
 	limits     Limits
@@ -133,7 +139,7 @@ func New(o Options) (*Proxy, error) {
 		reading:    make(chan struct{}, maxReading),
 		// Lengths stay, so that Content-Length does.
 		blank: redact.New(redact.Options{Secrets: []string{o.Credential.secret}, Mask: true}),
-		transport: &http.Transport{
+		transport: &patientTransport{patience: o.Patience, Transport: &http.Transport{
 			Proxy:             o.Proxy,
 			TLSClientConfig:   &tls.Config{RootCAs: o.RootCAs},
 			ForceAttemptHTTP2: true,
@@ -145,7 +151,7 @@ func New(o Options) (*Proxy, error) {
 			ResponseHeaderTimeout: 15 * time.Minute,
 			IdleConnTimeout:       90 * time.Second,
 			MaxIdleConnsPerHost:   16,
-		},
+		}},
 	}
 	if p.log == nil {
 		p.log = func(Entry) {}
@@ -189,6 +195,23 @@ func (p *Proxy) Reached() Reached { _, _, reached := p.conversation.state(); ret
 // Answered counts the requests for a message that the upstream answered with
 // a status of 2xx. An answer is counted before the agent receives it.
 func (p *Proxy) Answered() int64 { return p.answered.Load() }
+
+// Quiet waits until no request for a message is under way, so that the answers that were
+// passed on are counted and known, or until ctx ends.
+func (p *Proxy) Quiet(ctx context.Context) {
+	look := time.NewTicker(quietPause)
+	defer look.Stop()
+	for p.conversation.busy() {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// quietPause is the time between two looks of Quiet.
+const quietPause = 5 * time.Millisecond
 
 // Close drops idle connections to the upstream.
 func (p *Proxy) Close() error { p.transport.CloseIdleConnections(); return nil }

@@ -70,25 +70,31 @@ func readBuild(p *Project) *Build {
 	return b
 }
 
-// Context returns the folder in the tree that the build gets: without a word about it the one
-// of the Dockerfile, as in the reference CLI 0.89 (getDockerContextPath).
+// BuildOf returns what a configuration's object says of its build: the name of its Dockerfile, nil
+// when it has none, and the folder of the context, both relative to the configuration. As in the
+// reference CLI 0.89 (getDockerContextPath) dockerFile wins over build, and the context is the
+// folder of the Dockerfile unless another one is named.
+func BuildOf(config *jsonc.Node) (dockerfile *jsonc.Node, context string) {
+	of := config
+	if dockerfile = config.Member("dockerFile"); dockerfile == nil {
+		of = config.Member("build")
+		dockerfile = of.Member("dockerfile")
+	}
+	if context = of.Member("context").TextOr(""); context == "" {
+		context = path.Dir(dockerfile.TextOr(""))
+	}
+	return dockerfile, context
+}
+
+// Context returns the folder in the tree that the build gets.
 func (p *Project) Context() string {
 	if dev := p.Composed.Dev(); dev != nil {
 		if s, _, _, ok := dev.Build(); ok {
 			return path.Join(p.Dir, path.Dir(p.Composed.First), s)
 		}
 	}
-	for _, n := range []*jsonc.Node{p.Object().Member("build").Member("context"), p.Object().Member("context")} {
-		if s, ok := n.Str(); ok {
-			return path.Join(p.Dir, s)
-		}
-	}
-	for _, n := range []*jsonc.Node{p.Object().Member("build").Member("dockerfile"), p.Object().Member("dockerFile")} {
-		if s, ok := n.Str(); ok {
-			return path.Join(p.Dir, path.Dir(s))
-		}
-	}
-	return p.Dir
+	_, context := BuildOf(p.Object())
+	return path.Join(p.Dir, context)
 }
 
 // History returns the instructions that make the container, or nothing.

@@ -205,14 +205,30 @@ func (p *Policy) Mode() Mode { return p.mode }
 // allowlist and audit.
 func (p *Policy) Resolves() bool { return p.mode == ModeAllowlist || p.mode == ModeAudit }
 
-// Guarded reports whether connections to learned addresses on TCP ports 80 and
-// 443 must pass the guard: in mode allowlist, unless guard is "off".
-func (p *Policy) Guarded() bool { return p.mode == ModeAllowlist && p.guard != GuardOff }
+// Guarded reports whether some connections to learned addresses must pass the guard:
+// in mode allowlist, unless guard is "off", and in mode audit where entries name
+// operations.
+func (p *Policy) Guarded() bool { return len(p.guardedPorts()) > 0 }
 
 // Guards reports whether connections to learned addresses on port must pass the
 // guard.
-func (p *Policy) Guards(port Port) bool {
-	return p.Guarded() && slices.Contains(webPorts, port)
+func (p *Policy) Guards(port Port) bool { return slices.Contains(p.guardedPorts(), port) }
+
+// GuardsAddresses reports whether connections that address entries open must pass it,
+// too, on the ports that it guards: a host at which entries name operations could have
+// such an address.
+func (p *Policy) GuardsAddresses() bool {
+	return p.mode == ModeAllowlist && p.Guarded() && p.operations != nil
+}
+
+func (p *Policy) guardedPorts() []Port {
+	switch {
+	case p.mode == ModeAllowlist && p.guard != GuardOff:
+		return webPorts
+	case p.mode == ModeAudit && p.operations != nil: // to record operations; nothing is refused
+		return []Port{judgedPort}
+	}
+	return nil
 }
 
 // Inbound returns the TCP ports that may be connected to from outside.

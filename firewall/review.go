@@ -15,7 +15,11 @@ func (p *Policy) Review() []EntryError {
 	n, r := p.network, review{}
 	switch p.mode {
 	case ModeAudit:
-		r.note("mode", 0, string(n.Mode), complain(`write "allowlist" when the list is complete`, "the whole internet is open, and recorded"))
+		open := "the whole internet is open, and recorded"
+		if p.operations != nil {
+			open += ": entries about operations refuse nothing"
+		}
+		r.note("mode", 0, string(n.Mode), complain(`write "allowlist" when the list is complete`, "%s", open))
 	case ModeHost:
 		r.note("mode", 0, string(n.Mode), complain(`write "allowlist", or "audit" to learn what the list must hold`, "there is no firewall"))
 	}
@@ -34,7 +38,7 @@ func (p *Policy) Review() []EntryError {
 		if bad := p.noEffect(&a.entry, &before); bad != nil {
 			r.note("allow", a.index, a.rule, bad)
 		} else {
-			r.note("allow", a.index, a.rule, a.opensMore())
+			r.note("allow", a.index, a.rule, cmp.Or(a.opensMore(), p.opensHTTP3(&a.entry)))
 		}
 		before.add(a.entry)
 	}

@@ -35,6 +35,8 @@ func TestReview(t *testing.T) {
 		{"look-alikes", firewall.Network{Allow: []string{"\u0430\u0440\u0440\u04cf\u0435.com", "xn--bcher-kva.example"}},
 			[]string{"allow[0] looks like apple.com", "allow[1] international name b\u00fccher.example"}},
 		{"modes", firewall.Network{Mode: firewall.ModeAudit}, []string{"mode[0] the whole internet is open"}},
+		{"audit with operations", firewall.Network{Mode: firewall.ModeAudit, Allow: []string{"npm:read"}}, []string{"mode[0] entries about operations refuse nothing"}},
+		{"HTTP/3 by address", firewall.Network{Allow: []string{"npm:read", "192.0.2.7:443/udp", "192.0.2.7"}}, []string{"allow[1] opens HTTP/3"}},
 		{"no firewall", firewall.Network{Mode: firewall.ModeHost}, []string{"mode[0] there is no firewall"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -136,9 +136,11 @@ func (r rules) out() []Rule {
 		inSet := func(set string) string {
 			return fmt.Sprintf("-m set --match-set %s dst,dst -m conntrack --ctstate NEW -j %s", set, accept)
 		}
-		out = append(out, Rule{inSet(r.family.static), "address entries"})
-		if r.policy.Guarded() {
-			out = append(out, r.webForGuardOnly()...)
+		static := Rule{inSet(r.family.static), "address entries"}
+		if r.policy.GuardsAddresses() {
+			out = append(append(out, r.webForGuardOnly()...), static)
+		} else {
+			out = append(append(out, static), r.webForGuardOnly()...)
 		}
 		out = append(out, Rule{inSet(r.family.learned), "addresses that the resolver gave out for allowed names"})
 	}
@@ -176,19 +178,30 @@ func (r rules) internet() []Rule {
 		group("the machine's own networks and gateways", around...), group("the internet", global...))
 }
 
-// webForGuardOnly closes the web's ports to everybody but the guard, which
-// reaches learned addresses by the rule that follows. The nat table has led
-// such connections away already; this holds for the packet that found the
-// address not yet learned there and learned here, and for a flow that is older
-// than the rules.
+// webForGuardOnly lets the guard reach the addresses that it guards, and closes the
+// guarded ports to everybody else, but for mode audit. The nat table has led such
+// connections away already; this holds for the packet that found the address not yet
+// learned there and learned here, and for a flow that is older than the rules.
 func (r rules) webForGuardOnly() []Rule {
 	var specs []string
-	for _, p := range webPorts {
+	for _, p := range r.policy.guardedPorts() {
 		match := fmt.Sprintf("-p %s -m %s --dport %d", p.Proto, p.Proto, p.Number)
-		learned := fmt.Sprintf("-m set --match-set %s dst,dst %s -m conntrack --ctstate NEW", r.family.learned, r.daemon())
-		specs = append(specs, match+" "+learned+" -j ACCEPT", refused(match))
+		for _, set := range r.guardedSets() {
+			specs = append(specs, fmt.Sprintf("%s -m set --match-set %s dst,dst %s -m conntrack --ctstate NEW -j ACCEPT", match, set, r.daemon()))
+		}
+		if r.policy.mode != ModeAudit {
+			specs = append(specs, refused(match))
+		}
 	}
 	return group("the web's ports at learned addresses, for the guard alone", specs...)
+}
+
+// guardedSets are the addresses at which the guard asks connections for their site.
+func (r rules) guardedSets() []string {
+	if r.policy.GuardsAddresses() {
+		return []string{r.family.static, r.family.learned}
+	}
+	return []string{r.family.learned}
 }
 
 // upstream lets the resolver, known by its mark and its user, reach one
@@ -344,19 +357,27 @@ func (r rules) nat() Table {
 	return t
 }
 
-// web leads connections that are allowed by name to the guard. It asks for no
-// name at an address that the policy names itself, and loopback is no site, even
-// if a name under "private" resolves to it.
+// web leads connections that are allowed by name to the guard, and those that are
+// allowed by address where a host whose operations are judged could have the address.
+// Loopback is no site, even if a name under "private" resolves to it.
 func (r rules) web() Chain {
-	var learned []string
-	for _, p := range webPorts {
-		learned = append(learned, fmt.Sprintf("-p %s -m %s --dport %d -m set --match-set %s dst,dst -j REDIRECT --to-ports %d",
-			p.Proto, p.Proto, p.Number, r.family.learned, r.facts.GuardPort))
+	rules := group("loopback", fmt.Sprintf("-d %s -j RETURN", r.family.loopback), "-o lo -j RETURN")
+	if !r.policy.GuardsAddresses() {
+		rules = append(rules, Rule{fmt.Sprintf("-m set --match-set %s dst,dst -j RETURN", r.family.static), "address entries"})
 	}
-	return Chain{ChainGuard, slices.Concat(
-		group("loopback", fmt.Sprintf("-d %s -j RETURN", r.family.loopback), "-o lo -j RETURN"),
-		group("address entries", fmt.Sprintf("-m set --match-set %s dst,dst -j RETURN", r.family.static)),
-		group("addresses that the resolver gave out for allowed names", learned...))}
+	for _, set := range r.guardedSets() {
+		var redirects []string
+		for _, p := range r.policy.guardedPorts() {
+			redirects = append(redirects, fmt.Sprintf("-p %s -m %s --dport %d -m set --match-set %s dst,dst -j REDIRECT --to-ports %d",
+				p.Proto, p.Proto, p.Number, set, r.facts.GuardPort))
+		}
+		why := "addresses that the resolver gave out for allowed names"
+		if set == r.family.static {
+			why = "address entries, of which one could be a host whose operations are judged"
+		}
+		rules = append(rules, group(why, redirects...)...)
+	}
+	return Chain{ChainGuard, rules}
 }
 
 // engineQueries matches what an engine's resolver on loopback asks outside.

@@ -193,6 +193,16 @@ func (p *Policy) reviewTyped(t alone, others []alone) *problem {
 	return nil
 }
 
+// opensHTTP3 complains about an address entry that opens the port of HTTP/3, which no
+// guard reads, where entries name operations.
+func (p *Policy) opensHTTP3(e *entry) *problem {
+	if p.operations == nil || !e.prefix.IsValid() || !e.opens(Port{judgedPort.Number, UDP}) {
+		return nil
+	}
+	return complain("remove it, unless no host of an entry about operations has an address there",
+		"%s opens HTTP/3, where no operation is judged", e.rule)
+}
+
 func portsInWords(ports []Port) string {
 	words := make([]string, len(ports))
 	for i, port := range ports {

@@ -37,7 +37,7 @@ func (v *verifier) own(platform string, image artifact.Manifest, file v1.ConfigF
 			err = madeOf([]layer.Entry{{Path: initPath, Mode: 0o755, Data: program}}, diffID, file.RootFS.DiffIDs[n-2])
 		}
 	}
-	v.add("sbx-init "+platform, err == nil, "%s", orText(err, "the lock's, and nothing beside it"))
+	v.add("sbx-init "+platform, err == nil, "%s", orText(err, "the lock's, and nothing else"))
 	policy, diffID, err := v.fileIn(image.Blobs[n], policyPath)
 	if err == nil {
 		err = madeOf(configEntries(policy, withClaude), diffID, file.RootFS.DiffIDs[n-1])

@@ -38,7 +38,8 @@ import (
 type sites struct {
 	network string
 	names   []string
-	ca      []byte // PEM of the authority that signed their certificate
+	ca      []byte           // PEM of the authority that signed their certificate
+	handle  http.HandlerFunc // nil = a page for every request
 
 	mu      sync.Mutex
 	arrived []string // "METHOD HOST PATH KEY", a connection without a request as "tcp"
@@ -164,6 +165,10 @@ func (s *sites) seen() string {
 }
 
 func (s *sites) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.handle != nil {
+		s.handle(w, r)
+		return
+	}
 	_, _ = io.Copy(io.Discard, r.Body)
 	s.note(fmt.Sprintf("%s %s %s %s", r.Method, r.Host, r.URL.Path, r.Header.Get("X-Api-Key")))
 	w.Header().Set("Content-Type", "text/html")

@@ -67,7 +67,7 @@ func (r *run) startAgent(ctx context.Context) error {
 	shown := io.Writer(p.scanner)
 	if r.plan.Agent.TTY {
 		shown = r.host.Terminal
-	} else {
+	} else if r.api.held == nil {
 		r.keepTranscript(out)
 	}
 	p.exit = r.engine.Wait(context.WithoutCancel(ctx), p.id)

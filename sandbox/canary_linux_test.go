@@ -2,13 +2,8 @@ package sandbox
 
 import (
 	"bytes"
-	"encoding/base64"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/org/claude-sandbox/internal/test/canarytest"
 	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/workspace"
@@ -31,10 +27,8 @@ const (
 
 // canaryForms are texts that show a canary.
 func canaryForms() (forms []string) {
-	for _, c := range []string{canarySecret, strings.TrimSpace(canaryFile), canaryVariable} {
-		inJSON, _ := json.Marshal(c)
-		base := base64.StdEncoding.EncodeToString([]byte(c))
-		forms = append(forms, c, strings.Trim(string(inJSON), `"`), base[:len(base)-4], url.QueryEscape(c), hex.EncodeToString([]byte(c)))
+	for _, c := range []string{canarySecret, canaryFile, canaryVariable} {
+		forms = append(forms, canarytest.Forms(c)...)
 	}
 	return append(forms, "second line of it 88aa", "c4nary")
 }
@@ -42,12 +36,7 @@ func canaryForms() (forms []string) {
 // searchCanaries fails the test when a text has a canary.
 func searchCanaries(t *testing.T, where string, text []byte) {
 	t.Helper()
-	for _, form := range canaryForms() {
-		if bytes.Contains(text, []byte(form)) {
-			t.Errorf("%s has %q", where, form)
-			return
-		}
-	}
+	canarytest.Text(t, where, text, canaryForms())
 }
 
 // searchContainers looks at what the engine and the machine tell of the run's containers.
@@ -84,17 +73,7 @@ func searchContainers(t *testing.T, id string) {
 
 func searchFolder(t *testing.T, folder string) {
 	t.Helper()
-	_ = filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
-		info, infoErr := os.Lstat(name)
-		if err != nil || infoErr != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 {
-			return nil // others of this machine come and go
-		}
-		text, err := os.ReadFile(name)
-		if err == nil {
-			searchCanaries(t, name, text)
-		}
-		return nil
-	})
+	canarytest.Folder(t, folder, canaryForms())
 }
 
 // Attack: a secret of the run stays where others look later, or where others of the

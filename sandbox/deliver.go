@@ -15,7 +15,7 @@ import (
 // deliver gives the agent's first process what the agent's configuration must not hold.
 // The agent starts after that.
 func (r *run) deliver(ctx context.Context) error {
-	parcel, err := r.plan.Parcel(r.host.Secrets)
+	parcel, err := r.plan.Parcel(r.host.Secrets.Values)
 	if err != nil || parcel.Empty() {
 		return err
 	}

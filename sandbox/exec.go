@@ -16,6 +16,8 @@ import (
 type ExecOptions struct {
 	Command []string
 	Environ []string // the caller's, of which the terminal's variables are passed on
+	Env     []string // NAME=value, further ones
+	Dir     string   // in the container, absolute; "" = where the agent begins
 	// Terminal gives it a person's terminal; nil = it has the three streams.
 	Terminal       Terminal
 	Stdin          io.Reader
@@ -31,7 +33,8 @@ func Exec(ctx context.Context, e *engine.Engine, id string, o ExecOptions) (code
 		command = append(command, "--terminal")
 	}
 	spec := engine.ExecSpec{
-		Command: append(append(command, "--"), o.Command...), Env: runplan.TerminalVariables(o.Environ), Stdin: true,
+		Command: append(append(command, "--"), o.Command...), Env: append(runplan.TerminalVariables(o.Environ), o.Env...),
+		WorkingDir: o.Dir, Stdin: true,
 	}
 	stream, err := e.Exec(ctx, runplan.AgentContainer(id), spec)
 	if errors.Is(err, engine.ErrNotFound) || errors.Is(err, engine.ErrConflict) {

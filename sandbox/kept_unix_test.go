@@ -16,6 +16,7 @@ import (
 // Claude goes on with what it knew of the project under a profile, and the next run's
 // Claude starts nothing that it left.
 func TestAProfileKeepsConversations(t *testing.T) {
+	t.Parallel()
 	e := connect(t)
 	root, dir := kept.Root(t.TempDir()), newProject(t, false)
 	open := func(run string) *kept.Store {

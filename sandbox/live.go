@@ -30,6 +30,7 @@ type liveRun struct {
 	Persist []string `json:"persist,omitempty"`
 	WorkDir string   `json:"workDir,omitempty"`
 	Secrets bool     `json:"secrets,omitempty"` // the run had secrets, which only it knew
+	Sources *Sources `json:"sources,omitempty"` // where they came from; nil without Secrets
 	// Tree is for a copy of the project in a volume of the engine; nil = it is in StateDir, or
 	// there is none.
 	Tree  *carriedTree `json:"tree,omitempty"`
@@ -62,6 +63,9 @@ func (r *run) noteLive() error {
 			p.Path = rel
 			note.Placed = append(note.Placed, p)
 		}
+	}
+	if note.Secrets {
+		note.Sources = sourcesOf(r.plan, r.finder.Names())
 	}
 	note.Tree = r.carriedTree()
 	if r.host.Kept != nil {

@@ -30,6 +30,7 @@ done
 // Servers of the settings run inside, with the run's secrets, and also where there is no
 // network. Nothing but Claude's process and theirs knows the secret.
 func TestServersRunInTheSandbox(t *testing.T) {
+	t.Parallel()
 	e := connect(t)
 	dir := newProject(t, false)
 	if err := os.WriteFile(filepath.Join(dir, "server.sh"), []byte(server), 0o644); err != nil {

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/sandbox/runplan"
 )
@@ -17,6 +18,7 @@ type modelAPI struct {
 	keyRefused chan struct{} // closed when the API refused the credential
 	refuse     sync.Once
 	reach      *reach
+	held       *Held // the sandbox of a run without an agent of its own; nil = it has one
 }
 
 // newModelAPI makes the proxy. It fails on an upstream or a key that cannot be used.
@@ -34,6 +36,7 @@ func newModelAPI(p *runplan.Plan, h Host) (_ *modelAPI, err error) {
 
 		AllowHostedWeb: p.Asked.AllowHostedWeb,
 		Limits:         limits,
+		Patience:       p.Asked.Patience,
 		Ledger:         h.Ledger,
 		Warn:           func(line string) { h.Say("warning: " + line) },
 		Log: func(entry credproxy.Entry) {
@@ -51,6 +54,13 @@ func newModelAPI(p *runplan.Plan, h Host) (_ *modelAPI, err error) {
 		return nil, fmt.Errorf("%w: %w", runplan.ErrConfig, err)
 	}
 	return a, nil
+}
+
+// limit is the limit for which the proxy refused a request; "" = it refused none.
+func (a *modelAPI) limit() agent.Conclusion {
+	return map[credproxy.Reached]agent.Conclusion{
+		credproxy.ReachedTurns: agent.MaxTurns, credproxy.ReachedBudget: agent.MaxBudget, credproxy.ReachedLoop: agent.MaxRepeats,
+	}[a.proxy.Reached()]
 }
 
 // refuseKey notes that the API refused the credential.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ import (
 	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/fakeapi"
+	"github.com/org/claude-sandbox/internal/test/canarytest"
 	"github.com/org/claude-sandbox/internal/test/enginetest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/sandbox/kept"
@@ -120,6 +122,7 @@ type trial struct {
 	home    []HomeFile
 	store   *kept.Store
 	secrets map[string]string
+	roots   func() (*x509.CertPool, error)
 	script  fakeapi.Script
 	key     string // that the API accepts; "" = canary
 	faults  *fakeapi.Fault
@@ -132,11 +135,14 @@ type trial struct {
 	adjust        func(*runplan.Plan)
 	during        func(p *runplan.Plan, w *workspace.Workspace) // called once the agent has printed "ready"
 
-	dir    string // the workspace; "" = a new one
-	image  string // "" = testImage's
-	state  string // the run's folder; "" = a new one
-	live   string // Host.LiveDir
-	keeps  bool   // its containers stay
+	dir   string // the workspace; "" = a new one
+	image string // "" = testImage's
+	state string // the run's folder; "" = a new one
+	live  string // Host.LiveDir
+	keeps bool   // its containers stay
+
+	commitTimeout time.Duration // Host.CommitTimeout
+
 	stdout notifier
 	stderr bytes.Buffer
 	said   []string
@@ -267,11 +273,18 @@ func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
 		Ledger: tr.ledger,
 		Prompt: tr.prompt, Home: tr.home, Kept: tr.store, Stdout: &tr.stdout, Stderr: &tr.stderr, Signals: tr.signals,
 		Say:      func(line string) { tr.said = append(tr.said, line) },
-		Upstream: upstream, Credential: credential, Secrets: tr.secrets, Terminal: tr.terminal, StateDir: tr.state, LiveDir: tr.live,
+		Upstream: upstream, Credential: credential, Secrets: Secrets{tr.secrets, tr.roots}, Terminal: tr.terminal, StateDir: tr.state, LiveDir: tr.live,
+		CommitTimeout: tr.commitTimeout,
 	})
 	during.Wait()
 	if left, err := e.List(context.Background(), runplan.LabelRun, tr.options.ID); err != nil || len(left) > 0 != tr.keeps {
 		t.Errorf("containers left behind: %q, %v", left, err)
+	}
+	forms := canarytest.Forms(canary) // the model's key
+	canarytest.Folder(t, tr.state, forms)
+	for where, text := range map[string]string{"standard output": tr.stdout.String(), "standard error": tr.stderr.String(),
+		"what is said": strings.Join(tr.said, "\n"), "the plan": tr.plan.String()} {
+		canarytest.Text(t, where, []byte(text), forms)
 	}
 	if t.Failed() {
 		t.Logf("stdout: %s\nstderr: %s\nsaid: %q\nresult: %+v\nerr: %v", tr.stdout.String(), tr.stderr.String(), tr.said, tr.result, tr.err)

@@ -75,6 +75,9 @@ func rescueCommits(ctx context.Context, e *engine.Engine, n liveRun) (said []str
 		unsearched := ""
 		if n.Secrets {
 			unsearched = ", not searched for the run's secrets, which nobody keeps"
+			if n.Sources != nil && len(n.Sources.Secrets) > 0 {
+				unsearched = ", not searched for the run's secrets yet, as 'apply' does"
+			}
 		}
 		said = append(said, fmt.Sprintf("the run %s did not end in order; its %s kept%s: sbx-devc apply %s", n.ID, areCommits(count),
 			unsearched, n.applyName()))
@@ -120,6 +123,9 @@ func (n liveRun) saveCommits(commits []gitdir.Commits, warnings []string) error 
 			said = append(said, visible.Line(w))
 		}
 		summary["commits"], summary["warnings"] = commits, said
+		if n.Sources != nil {
+			summary["secretSources"] = n.Sources
+		}
 		text, err = json.MarshalIndent(summary, "", "  ")
 	}
 	if err == nil {

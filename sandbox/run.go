@@ -46,10 +46,8 @@ type Host struct {
 	Credential credproxy.Credential
 	// Ledger is where all runs of this user note what they spend; nil = this one
 	// counts for itself, and has no budget that it shares.
-	Ledger spending.Ledger
-	// Secrets are the values of Plan.Secrets by name. They go to the agent and are taken
-	// out of all that the run keeps and says.
-	Secrets map[string]string
+	Ledger  spending.Ledger
+	Secrets Secrets
 	// UpstreamProxy says how to reach the API from here, such as
 	// http.ProxyFromEnvironment; nil = directly.
 	UpstreamProxy func(*http.Request) (*url.URL, error)
@@ -63,10 +61,13 @@ type Host struct {
 	// Terminal is that of a run with Options.Terminal, which needs no Prompt, Stdout
 	// and OnEvent.
 	Terminal Terminal
-	// OnBegin is called when the agent begins; nil = nobody waits for that.
-	OnBegin func()
+	// OnBegin is called when the agent begins; nil = nobody waits for that. In a run with
+	// Options.Hold, which needs no Prompt, it gets the sandbox; held is nil in others.
+	OnBegin func(held *Held)
 	// OnEvent hears what the agent does; nil = nobody listens.
 	OnEvent func(agent.Event)
+	// CommitTimeout is how long committing the work tree may take; 0 = 30 seconds.
+	CommitTimeout time.Duration
 	// Log gets a record of each step, event and result, with the attribute "what". Texts in
 	// it may be the agent's and hold secrets: see Plan.Redactor. nil = none is kept.
 	Log *slog.Logger
@@ -82,10 +83,10 @@ const cleanupTimeout = 30 * time.Second
 // ErrKey, ErrUnkept); an agent that fails is none: see Result.Outcome.
 func Run(ctx context.Context, e *engine.Engine, p *runplan.Plan, h Host) (result *Result, err error) {
 	say := h.Say
-	known := p.Redactor(h.Secrets)
+	known := p.Redactor(h.Secrets.Values)
 	h.Say = func(line string) { say(known.String(visible.Line(line))) }
 	r := &run{engine: e, plan: p, host: h, begin: time.Now(), activity: newActivity(), search: newSearch(),
-		redactor: known, finder: p.Finder(h.Secrets)}
+		redactor: known, finder: p.Finder(h.Secrets.Values)}
 	r.result.ID, r.result.Name, r.result.Folder = p.ID, p.Name, p.Folder()
 	r.result.FolderIdentity = filekind.Identity(p.Folder())
 	r.result.Workspace, r.result.SettingsFolder = string(p.Place.Mode), cmp.Or(p.Asked.ProjectDir, p.Folder())
@@ -93,7 +94,9 @@ func Run(ctx context.Context, e *engine.Engine, p *runplan.Plan, h Host) (result
 	r.result.Prompt = known.String(visible.Line(h.Title))
 	r.waits = waits{say: h.Say, patience: patience}
 	r.waits.on("the container engine to answer")
-	err = p.FitEngine(ctx, e)
+	if err = p.CheckKeys(h.Secrets.Values); err == nil {
+		err = p.FitEngine(ctx, e)
+	}
 	for _, one := range p.Asked.Passthroughs {
 		err = cmp.Or(err, passthroughAnswers(ctx, one))
 	}
@@ -116,6 +119,10 @@ func Run(ctx context.Context, e *engine.Engine, p *runplan.Plan, h Host) (result
 		return nil, err
 	}
 	defer r.api.proxy.Close()
+	if p.Asked.Hold {
+		r.api.held = newHeld(r)
+		defer r.api.held.close()
+	}
 	for _, w := range p.Warnings {
 		h.Say("warning: " + w)
 	}
@@ -170,6 +177,10 @@ func (r *run) finish(ctx context.Context, err error) (result *Result, failure er
 	}
 	r.waits.on("")
 	r.search.forget()
+	for _, line := range r.keys.uses() {
+		r.result.Notes = append(r.result.Notes, line)
+		h.Say(line)
+	}
 	for i, w := range r.result.Warnings { // names in them may be the agent's
 		r.result.Warnings[i] = r.redactor.String(visible.Line(w))
 	}
@@ -222,6 +233,7 @@ type run struct {
 	placed  *workspace.Placed
 	sidecar *sidecar
 	tunnel  *tunnelHost
+	keys    *keyHolder // nil = the run has no keys
 	agent   *process
 	api     *modelAPI
 	// transcript is that of a run on a terminal; nil before its agent begins.
@@ -262,6 +274,9 @@ func (r *run) start(ctx context.Context) error {
 	if err := r.sidecar.canaries.note(r.sidecar.canaries.try(ctx, "before the agent began")); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoStart, err)
 	}
+	if r.keys, err = openKeys(ctx, r.engine, r.sidecar.id, r.plan, r.host.Secrets); err != nil {
+		return err
+	}
 	r.waits.on("the agent to begin")
 	if err := r.beginAgent(ctx); err != nil {
 		return err
@@ -272,7 +287,7 @@ func (r *run) start(ctx context.Context) error {
 		r.search.record(r.host.StateDir)
 	}
 	if r.host.OnBegin != nil {
-		r.host.OnBegin()
+		r.host.OnBegin(r.api.held)
 	}
 	r.result.Timings.Startup = time.Since(r.begin)
 	r.log(aboutStart).Info("the agent begins", "ms", r.result.Timings.Startup.Milliseconds())
@@ -302,7 +317,7 @@ func (r *run) startContainers(ctx context.Context) error {
 			)
 		},
 		func() (err error) {
-			r.tunnel, err = openTunnel(ctx, r.engine, r.sidecar.id, r.tunneled(r.api.proxy))
+			r.tunnel, err = openTunnel(ctx, r.engine, r.sidecar.id, r.tunneled(r.models()))
 			if err == nil {
 				r.step("the tunnel to the model API is open", time.Since(r.begin))
 			}
@@ -385,6 +400,7 @@ func (r *run) cleanup(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
 	r.waits.on("the container engine to remove the containers")
+	r.keys.close()
 	if r.tunnel != nil {
 		r.tunnel.Close()
 	}

@@ -379,6 +379,7 @@ func TestOutOfMemoryIsNamed(t *testing.T) {
 // TestTwoRunsShareAFolder: the end of one must not take the protection from
 // the other, whose mounts lie on the first one's placeholders.
 func TestTwoRunsShareAFolder(t *testing.T) {
+	t.Parallel()
 	e := connect(t)
 	prompt, finish := io.Pipe()
 	notes := t.TempDir()

@@ -30,7 +30,7 @@ func TestAnswersFitTheirSchema(t *testing.T) {
 		message string
 	}{
 		"it fits":     {schema("number"), agent.Success, ""},
-		"it does not": {schema("string"), agent.SchemaMismatch, "/n: got number, want string"},
+		"it does not": {schema("string"), agent.SchemaMismatch, `/properties/n: type: 3 has type "integer", want "string"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := &trial{script: fakeapi.Script{Turns: []fakeapi.Turn{{Calls: []fakeapi.Call{{Name: "StructuredOutput", Input: map[string]any{"n": 3}}}}}}}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/mountinfo"
 	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
@@ -46,7 +47,7 @@ func (at surroundings) checkKernel(firewall string) error {
 // another kernel, as in the machine of Docker Desktop, numbers say nothing; there a file
 // of the run's own folder, whose name no other machine has, must have been mounted.
 func checkShared(p *runplan.Plan, told surroundings, folder string) error {
-	boot := bootID()
+	boot := mountinfo.BootID()
 	if boot == "" {
 		return nil
 	}

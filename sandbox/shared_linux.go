@@ -2,19 +2,9 @@ package sandbox
 
 import (
 	"os"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
-
-// bootID is the kernel's id of its start.
-func bootID() string {
-	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(text))
-}
 
 func fileIDOf(name string) (fileID, error) {
 	var s unix.Stat_t

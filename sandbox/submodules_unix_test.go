@@ -17,6 +17,7 @@ import (
 // a repository in its folder. Git on the host obeys that one's configuration when
 // somebody asks for the status of the project around it.
 func TestAttackARepositoryInASubmoduleThatIsNotCheckedOut(t *testing.T) {
+	t.Parallel()
 	e := connect(t)
 	for _, c := range []struct {
 		name, below string   // the folder that the run is in
@@ -55,7 +56,7 @@ mv ` + p + ` moved && echo DONE
 `
 			}
 			dir := filepath.Join(r.dir, c.below)
-			tr := (&trial{dir: dir, options: shell(script + "echo ready; while ! test -e stop; do :; done; echo finished"), during: func(*runplan.Plan, *workspace.Workspace) {
+			tr := (&trial{dir: dir, options: shell(script + "echo ready; while ! test -e stop; do sleep 0.05; done; echo finished"), during: func(*runplan.Plan, *workspace.Workspace) {
 				if out, err := r.host(dir, "status", "--short"); err != nil || r.ran() {
 					t.Errorf("git on the host while the agent works: %v: %s", err, out)
 				}

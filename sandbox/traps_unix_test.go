@@ -163,6 +163,7 @@ echo free > sub/file && echo free > tools/file && git -C /workspace add tools/fi
 // looks at the folder itself, while the agent runs and after. The agent cannot
 // break the host's .git; where there is none, git gives up.
 func TestAgentCannotTurnTheWorkspaceIntoABareRepository(t *testing.T) {
+	t.Parallel()
 	e := connect(t)
 	for _, how := range []string{
 		"mkdir objects refs; " + `%s > config`,

@@ -29,6 +29,7 @@ func onCopy(mode workspace.Mode, script string) runplan.Options {
 // committed and nothing else, the project does not change by a byte, and all their work
 // is there at the end: commits as branches, the rest in the run's tree.
 func TestSeveralAgentsOnClonesOfOneRepository(t *testing.T) {
+	t.Parallel()
 	e := connect(t)
 	r := newRepository(t)
 	r.write("a.txt", "one\n")
@@ -84,6 +85,7 @@ echo ` + name + ` >` + name + `.txt; git add -A; git commit -q -m ` + name + `; 
 // An agent works on a copy of the folder as it is, where nothing is protected, and the
 // project stays. A copy that nobody changed is removed.
 func TestACopyOfTheFolder(t *testing.T) {
+	t.Parallel()
 	e := connect(t)
 	r := newRepository(t)
 	r.write("a.txt", "not committed\n")

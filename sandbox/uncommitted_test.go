@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/sandbox/changes"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
@@ -83,9 +84,7 @@ func TestAttackUncommittedFilesBehindALink(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(outside, "f"), []byte("x"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(outside, filepath.Join(dir, "link")); err != nil {
-		t.Skip(err)
-	}
+	testenv.Symlink(t, outside, filepath.Join(dir, "link"))
 	at := sha256.Sum256([]byte("x"))
 	if got := uncommitted(dir, &changes.Set{}, []gitdir.Touched{{Path: "link/f", Now: hex.EncodeToString(at[:])}}); got != nil {
 		t.Errorf("%q", got)

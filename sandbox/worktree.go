@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,8 @@ import (
 // could. No git on this machine looks at its files. The container ends by itself, too,
 // should this program be killed meanwhile.
 
-// commitTimeout bounds committing the work tree: the agent decides how much there is.
+// commitTimeout bounds committing the work tree unless Host.CommitTimeout does: the agent
+// decides how much there is.
 const commitTimeout = 30 * time.Second
 
 // commitScript commits what is not committed in each of the folders, which are its
@@ -52,13 +54,14 @@ exit $failed
 // error, not everything is in them. The agent's container must have ended.
 func (r *run) commitWorkTree(ctx context.Context) (commits []string, err error) {
 	folders := checkouts(r.plan)
-	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+	timeout := cmp.Or(r.host.CommitTimeout, commitTimeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	spec := r.plan.Agent
 	spec.Name = "sbx-devc-" + r.plan.ID + "-commit"
 	message := fmt.Sprintf("Work tree at the end of run %s\n\nWhat the agent of 'sbx-devc run' left uncommitted.", r.plan.ID)
 	command := append([]string{"/bin/sh", "-c", commitScript, "commit", message}, folders...)
-	spec.Entrypoint = append([]string{runplan.AgentInit, "reap", "--mounts", "--deadline", (2 * commitTimeout).String(), "--"}, command...)
+	spec.Entrypoint = append([]string{runplan.AgentInit, "reap", "--mounts", "--deadline", (2 * timeout).String(), "--"}, command...)
 	spec.Network = "none"
 	owner := r.plan.Place.Owner
 	// A monitor that sees no change, or a hook, would leave something out.

@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/org/claude-sandbox/sandbox/runplan"
+	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
@@ -19,10 +21,30 @@ func commitLeft(script string) runplan.Options {
 	return o
 }
 
+// An image without git, as --image takes it: nothing is committed, which is said, the files
+// stay where the agent left them, and the run is none that kept all, see
+// TestAnEndThatCouldNotBeKeptIsNoSuccess.
+func TestNoGitMakesACommitOfTheWorkTree(t *testing.T) {
+	e := connect(t)
+	r := newRepository(t)
+	none := filepath.Join(t.TempDir(), "git") // a file that nobody can run, over the image's
+	if err := os.WriteFile(none, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	o := commitLeft(`echo two >a.txt; ! command -v git`)
+	o.User.Mounts = []settings.Mount{{Host: none, Container: "/usr/bin/git", ReadOnly: true}}
+	tr := (&trial{dir: r.dir, options: o}).run(t, e)
+	text, err := os.ReadFile(filepath.Join(r.dir, "a.txt"))
+	if said := strings.Join(tr.result.Warnings, "\n"); err != nil || string(text) != "two\n" || !strings.Contains(said, "the image has no git") || len(tr.result.Commits) > 0 {
+		t.Errorf("%q, %v; warnings %q, %v", text, err, tr.result.Warnings, tr.err)
+	}
+}
+
 // TestWhatTheAgentLeftBecomesACommit: with CommitLeft everything that git would add is
 // on the agent's branch when it ends, and the user's index, files and branches are as
 // they were.
 func TestWhatTheAgentLeftBecomesACommit(t *testing.T) {
+	t.Parallel()
 	e := connect(t)
 	const marker = "Work tree at the end of run RUN\n"
 	for _, c := range []struct {
@@ -46,6 +68,7 @@ func TestWhatTheAgentLeftBecomesACommit(t *testing.T) {
 		{"all committed", `echo two > a.txt; git commit -q -a -m agent`, "agent\n", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRepository(t)
 			r.git("project", "config", "user.name", "Someone")
 			r.git("project", "config", "user.email", "someone@example.com")
@@ -109,6 +132,7 @@ func TestWhatTheAgentLeftBecomesACommit(t *testing.T) {
 // the work tree committed. It runs in the sandbox, without the key's token and to a
 // time limit, and the host's git never meets it.
 func TestAttackWhatIsObeyedWhenTheWorkTreeIsCommitted(t *testing.T) {
+	t.Parallel()
 	e := connect(t)
 	r := newRepository(t)
 	tr := (&trial{dir: r.dir, options: commitLeft(`
@@ -154,12 +178,10 @@ git init -q sub/inner; git -C sub/inner config core.fsmonitor /workspace/evil`)}
 
 // A work tree that git never comes to an end with costs the commit, and not the run.
 func TestAWorkTreeThatIsNeverCommittedEnds(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits for the limit")
-	}
+	t.Parallel()
 	e := connect(t)
 	r := newRepository(t)
-	tr := (&trial{dir: r.dir, options: commitLeft(`echo two > a.txt; git commit -q --allow-empty -m agent; git config filter.x.clean 'sleep 600'; echo '*.txt filter=x' > .gitattributes`)}).run(t, e)
+	tr := (&trial{dir: r.dir, commitTimeout: 5 * time.Second, options: commitLeft(`echo two > a.txt; git commit -q --allow-empty -m agent; git config filter.x.clean 'sleep 600'; echo '*.txt filter=x' > .gitattributes`)}).run(t, e)
 	if said := strings.Join(tr.result.Warnings, "\n"); !strings.Contains(said, "left uncommitted is in a commit") || len(tr.result.Commits) != 1 {
 		t.Errorf("warnings %q, commits %+v", tr.result.Warnings, tr.result.Commits)
 	}

@@ -11,6 +11,9 @@ import (
 // SilentEngine is how long an engine may say nothing before the person hears of it.
 const SilentEngine = 2 * time.Second
 
+// WaitingForImages says what a silent engine is asked for after that.
+const WaitingForImages = "waiting for the container engine to look at images and volumes"
+
 // FittingEngine connects to the engine and fits the plan to it; the caller closes it. An
 // engine that is busy or stuck takes its time, so say gets a sentence when that is longer
 // than patience.

@@ -74,6 +74,20 @@ func (s *Settings) Openings() []Opening {
 	return out
 }
 
+// KeyOpenings says which of the keys in own go with requests that s allows.
+func (s *Settings) KeyOpenings(own []Secret) (out []Opening) {
+	for _, k := range own {
+		if k.For == "" {
+			continue
+		}
+		for _, entry := range operation.Named(k.For, s.Network.Allow) {
+			words, _ := operation.Words(entry)
+			out = append(out, Opening{"key", fmt.Sprintf("your key %s goes with requests: %s", word(k.Name), visible.ASCII(words))})
+		}
+	}
+	return out
+}
+
 func (m Mount) inWords() string {
 	how := "writable"
 	if m.ReadOnly {
@@ -87,7 +101,11 @@ func (s Secret) inWords() string {
 	if s.From != "" {
 		from = word(s.From)
 	}
-	if s.As == "file" {
+	switch {
+	case s.For != "":
+		words, _ := operation.Words(s.For)
+		return fmt.Sprintf("the key %s from %s goes with requests: %s", word(s.Name), from, visible.ASCII(words))
+	case s.As == "file":
 		from += ", as a file"
 	}
 	return fmt.Sprintf("%s from %s", word(s.Name), from)

@@ -4,6 +4,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/org/claude-sandbox/firewall/credential"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
@@ -135,10 +136,11 @@ func (d *decoder) secret(n *jsonc.Node) []Secret {
 		return out
 	}
 	if n.Kind != jsonc.Object {
-		d.wrongType(n, "a name or an object with name, from and as")
+		d.wrongType(n, "a name or an object with name, from, for and as")
 		return nil
 	}
 	var s Secret
+	var as *jsonc.Node
 	d.object(n, fields{
 		"name": func(n *jsonc.Node) {
 			if d.text(n, &s.Name) {
@@ -153,8 +155,24 @@ func (d *decoder) secret(n *jsonc.Node) []Secret {
 				d.value(n, RuleValue, bad)
 			}
 		},
-		"as": func(n *jsonc.Node) { d.choice(n, &s.As, "env", "file") },
+		"for": func(n *jsonc.Node) {
+			if d.text(n, &s.For) {
+				if message, hint := credential.CheckFor(s.For); message != "" {
+					d.node(n, RuleValue, message, hint)
+				}
+			}
+		},
+		"as": func(n *jsonc.Node) { as = n },
 	}, "name")
+	switch {
+	case as == nil:
+	case s.For == "":
+		d.choice(as, &s.As, "env", "file")
+	case d.text(as, &s.As):
+		if message, hint := credential.CheckForm(s.As); message != "" {
+			d.node(as, RuleValue, message, hint)
+		}
+	}
 	return []Secret{s}
 }
 

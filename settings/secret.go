@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/org/claude-sandbox/firewall/credential"
 )
 
 // Reference says where the value of a secret comes from.
@@ -23,6 +25,8 @@ const (
 	ReferencePass    ReferenceKind = "pass"    // an entry of pass, whose first line counts
 	ReferenceFile    ReferenceKind = "file"    // a file's content without the line end at its end
 	ReferenceCommand ReferenceKind = "cmd"     // a line for the user's shell, which prints the value
+	ReferenceGH      ReferenceKind = "gh"      // gh's token for a host
+	ReferenceGit     ReferenceKind = "git"     // git's credential for an https:// address, "USER:PASSWORD"
 )
 
 // String is the reference as it is written.
@@ -41,7 +45,8 @@ func (s Secret) Reference() (Reference, error) {
 	return r, nil
 }
 
-const referenceHint = "accepted: env:NAME, op://VAULT/ITEM/FIELD, keyring:SERVICE/ACCOUNT, pass:ENTRY, file:PATH, cmd:COMMAND"
+const referenceHint = "accepted: env:NAME, op://VAULT/ITEM/FIELD, keyring:SERVICE/ACCOUNT, pass:ENTRY, file:PATH, cmd:COMMAND, " +
+	"gh:HOST, git:https://HOST/PATH"
 
 // parseReference reads a reference. An error about one does not repeat its text,
 // which may be a secret that somebody wrote in the wrong place.
@@ -75,6 +80,14 @@ func parseReference(text string) (Reference, *problem) {
 		if empty || strings.HasPrefix(of, "-") || slices.Contains(parts, "..") {
 			return no("after pass: there is no name of an entry")
 		}
+	case r.Kind == ReferenceGH:
+		if strings.HasPrefix(of, "-") || strings.ContainsAny(of, " /") {
+			return no("after gh: there is no name of a host")
+		}
+	case r.Kind == ReferenceGit:
+		if !strings.HasPrefix(of, "https://") || strings.ContainsAny(of, " @") {
+			return no("after git: there is no https:// address without a user")
+		}
 	case r.Kind == ReferenceFile, r.Kind == ReferenceCommand:
 	default:
 		return no("a kind of source is not known")
@@ -96,6 +109,36 @@ func (g *Given) AddSecrets(name string, list []string) {
 	}
 }
 
+// AddKeys adds keys that are given as "NAME[=SOURCE] for ENTRY", with " as FORM" behind
+// it where that is not the usual one.
+func (g *Given) AddKeys(name string, list []string) {
+	for _, text := range g.expand(name, list) {
+		of, entry, found := strings.Cut(text, " for ")
+		if !found {
+			g.check(name, &problem{"it does not say what the key is for", "write it as 'NAME=SOURCE for git:github.com/acme/app'"})
+			continue
+		}
+		var s Secret
+		s.Name, s.From, found = strings.Cut(strings.TrimSpace(of), "=")
+		g.check(name, checkVariable(s.Name))
+		if found {
+			_, bad := parseReference(s.From)
+			g.check(name, bad)
+		}
+		if at := strings.LastIndex(entry, " as "); at >= 0 {
+			entry, s.As = entry[:at], strings.TrimSpace(entry[at+len(" as "):])
+			if message, hint := credential.CheckForm(s.As); message != "" {
+				g.check(name, &problem{message, hint})
+			}
+		}
+		s.For = strings.TrimSpace(entry)
+		if message, hint := credential.CheckFor(s.For); message != "" {
+			g.check(name, &problem{message, hint})
+		}
+		g.Secrets = MergeSecrets(g.Secrets, []Secret{s})
+	}
+}
+
 // MergeSecrets returns the secrets of both lists, each name once: what top says of one
 // counts, and the rest of it is base's.
 func MergeSecrets(base, top []Secret) []Secret {
@@ -109,6 +152,9 @@ func MergeSecrets(base, top []Secret) []Secret {
 			out[i].From = s.From
 			fallthrough
 		default:
+			if s.For != "" {
+				out[i].For = s.For
+			}
 			if s.As != "" {
 				out[i].As = s.As
 			}

@@ -32,7 +32,7 @@ func TestAnotherSourceKeepsTheForm(t *testing.T) {
 	var g Given
 	g.AddSecrets("--secret", []string{"A=env:B"})
 	got := MergeSecrets([]Secret{{Name: "A", From: "pass:a", As: "file"}, {Name: "C"}}, g.Secrets)
-	if len(got) != 2 || got[0] != (Secret{"A", "env:B", "file"}) || got[1] != (Secret{Name: "C"}) {
+	if len(got) != 2 || got[0] != (Secret{Name: "A", From: "env:B", As: "file"}) || got[1] != (Secret{Name: "C"}) {
 		t.Errorf("%+v", got)
 	}
 	g.AddSecrets("--secret", []string{"not-a-name", "A=hunter2"})

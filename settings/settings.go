@@ -63,7 +63,11 @@ type Mount struct {
 type Secret struct {
 	Name string // name of the variable or of the file
 	From string // where to ask, see Reference; "" asks the caller's environment for Name
-	As   string // "env" or "file"; "" means env
+	As   string // "env" or "file"; "" means env. With For: a form, see credential.CheckForm
+
+	// For names typed entries of the allowlist, see operation.Named: the secret is then a
+	// key, which goes with the requests that they allow and is nowhere in the sandbox.
+	For string
 }
 
 // Limits bounds a run. Zero means no limit of its own.

@@ -29,8 +29,8 @@ type Observation struct {
 	Notes []string
 }
 
-// Observe looks at the project folder dir. It changes nothing.
-func Observe(dir string) (Observation, error) {
+// Observe looks at the project folder dir, as it will be without the paths gone. It changes nothing.
+func Observe(dir string, gone ...string) (Observation, error) {
 	var o Observation
 	for _, p := range obeyed.HostPaths() {
 		if p == ".devcontainer" || strings.HasPrefix(p, ".git/") {
@@ -38,7 +38,7 @@ func Observe(dir string) (Observation, error) {
 		}
 		info, err := os.Lstat(filepath.Join(dir, p))
 		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, fs.ErrNotExist), slices.Contains(gone, p):
 			o.Facts.Covered = append(o.Facts.Covered, p)
 			o.NoFolders = append(o.NoFolders, p)
 		case err != nil:

@@ -47,9 +47,11 @@ func (w *Workspace) lookAtGit() {
 			"spelling, such as .MCP.json; "+
 			"what it changed there is named at the end, and only a clone on another file system prevents it")
 	}
+	owner, host := make(chan gitdir.Owner, 1), w.hostGit()
+	go func() { owner <- gitdir.Identity(context.Background(), host) }() // git takes some milliseconds each time
 	w.Filters = gitFilters(w.Dir)
-	w.Owner = gitdir.Identity(context.Background(), w.hostGit())
 	w.coverSubmodules()
+	w.Owner = <-owner
 }
 
 // NoGit are sentences for the user about repositories in which git does not work for the

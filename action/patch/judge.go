@@ -79,7 +79,7 @@ func (r Rules) Judge(p *Patch) Verdict {
 		if why := f.refused(); why != "" {
 			refuse(f.Path, "%s", why)
 		}
-		folded := foldedPath(f.Path)
+		folded := obeyed.FoldedPath(f.Path)
 		if other, twice := names[folded]; twice {
 			refuse(f.Path, "the patch has it twice, or some file systems take it for %s", visible.Line(other))
 		}
@@ -104,15 +104,6 @@ func (r Rules) Judge(p *Patch) Verdict {
 	}
 	slices.SortFunc(v.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	return v
-}
-
-// foldedPath is a path as the least exact file systems compare it.
-func foldedPath(p string) string {
-	parts := strings.Split(p, "/")
-	for i := range parts {
-		parts[i] = obeyed.Folded(parts[i])
-	}
-	return strings.Join(parts, "/")
 }
 
 // maxPath bounds a path, in bytes.

@@ -134,28 +134,19 @@ func readTree(list string) tree {
 			continue
 		}
 		t.files[name] = entry{fields[0], fields[1]}
-		t.folded[folded(name)] = name
+		t.folded[obeyed.FoldedPath(name)] = name
 		for dir := path.Dir(name); dir != "." && !t.folders[dir]; dir = path.Dir(dir) {
 			t.folders[dir] = true
-			t.folded[folded(dir)] = dir
+			t.folded[obeyed.FoldedPath(dir)] = dir
 		}
 	}
 	return t
 }
 
-// folded is a path as the least exact file systems compare it.
-func folded(name string) string {
-	parts := strings.Split(name, "/")
-	for i := range parts {
-		parts[i] = obeyed.Folded(parts[i])
-	}
-	return strings.Join(parts, "/")
-}
-
 // noPlace says why a file's change has no place in the commit; "" = it has.
 func (t tree) noPlace(f *patch.File, was entry, exists bool) string {
 	for dir := path.Dir(f.Path); dir != "."; dir = path.Dir(dir) {
-		if other, there := t.folded[folded(dir)]; there && other != dir {
+		if other, there := t.folded[obeyed.FoldedPath(dir)]; there && other != dir {
 			return "some file systems take its folder for " + visible.Line(other)
 		}
 		if _, file := t.files[dir]; file {
@@ -168,7 +159,7 @@ func (t tree) noPlace(f *patch.File, was entry, exists bool) string {
 	case t.folders[f.Path]:
 		return "a folder is there"
 	case f.Added:
-		if other, there := t.folded[folded(f.Path)]; there {
+		if other, there := t.folded[obeyed.FoldedPath(f.Path)]; there {
 			return "some file systems take it for " + visible.Line(other)
 		}
 		return ""

@@ -90,8 +90,8 @@ func (r Repository) Ignored(ctx context.Context, paths []string) (map[string]boo
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) && failed.ExitCode() == 1 { // it ignores none
 		err = nil
 	}
-	for path := range strings.SplitSeq(out, "\x00") {
-		ignored[path] = true
+	for path := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
+		ignored[path] = path != ""
 	}
 	return ignored, err
 }

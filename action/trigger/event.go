@@ -19,6 +19,9 @@ type Event struct {
 	HasText bool
 	Labels  []string // of the issue or pull request
 	HasItem bool     // there is an issue or pull request
+	// Base is a commit of the repository's own, on the branch that the event is about: a pull
+	// request's base, or the default branch's. "" = nobody says.
+	Base string
 }
 
 // maxPayload bounds a payload, in bytes. GitHub's own bound is 25 MB.
@@ -39,9 +42,11 @@ func (e Event) Untrusted(head, sha string) bool {
 	if e.isTrusted() || !e.Fork && !e.Pull {
 		return false
 	}
-	ofBase := slices.Contains([]string{"issue_comment", "pull_request_target", "workflow_run"}, e.Name) // what sha is of, for these
-	return !ofBase || head == "" || head != sha
+	return !slices.Contains(ofBase, e.Name) || head == "" || head != sha
 }
+
+// ofBase are events for which GITHUB_SHA is a commit of the repository's own branch.
+var ofBase = []string{"issue_comment", "pull_request_target", "workflow_run"}
 
 // payload is what is read of an event's.
 type payload struct {
@@ -76,6 +81,9 @@ type item struct {
 	Labels []struct {
 		Name string `json:"name"`
 	} `json:"labels"`
+	Base struct {
+		SHA string `json:"sha"`
+	} `json:"base"`
 	Head *struct {
 		Repo *repository `json:"repo"` // null when the fork is gone
 	} `json:"head"`
@@ -104,6 +112,12 @@ func Read(getenv func(string) string) (Event, error) {
 	}
 	e.addActors(p.Sender.Login)
 	e.Fork = false
+	if slices.Contains(ofBase, e.Name) {
+		e.Base = getenv("GITHUB_SHA")
+	}
+	if p.PullRequest != nil {
+		e.Base = p.PullRequest.Base.SHA
+	}
 	if i := p.item(); i != nil {
 		e.HasItem, e.Text = true, i.Title+"\n"+i.Body
 		e.HasText = e.Name == "issues" || e.Name == "pull_request" || e.Name == "pull_request_target"

@@ -2,7 +2,8 @@
 // on this side of the walls: what Claude says of its own answer is the agent's word.
 //
 //	--json-schema -> Parse -> Schema ── Text ──► Claude Code
-//	the model's answer, as JSON ────── Check ──► it fits, or the places that do not
+//	the model's answer, as JSON ────── Check ──► it fits, or the first place that it breaks
 //
-// A schema is bounded in size, and refers to nothing outside of itself.
+// A schema is bounded in size and depth, refers to nothing outside of itself, and its
+// references end with the answer that it is held against.
 package structured

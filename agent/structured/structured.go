@@ -5,40 +5,35 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/org/claude-sandbox/internal/visible"
 )
 
-// MaxSchema bounds a schema, in bytes: it is an argument of a program.
-const MaxSchema = 64 << 10
+const (
+	// MaxSchema bounds a schema, in bytes: it is an argument of a program.
+	MaxSchema = 64 << 10
+	// maxDepth bounds the levels of a schema and of an answer: the library recurses,
+	// and repeats the deeper part of a value at each level of an error.
+	maxDepth = 200
+)
 
 // Schema is a JSON Schema for an answer.
 type Schema struct {
 	text     string
-	compiled *jsonschema.Schema
+	resolved *jsonschema.Resolved
 }
 
-// nowhere loads no schema: neither files of this machine nor addresses.
-type nowhere struct{}
-
-func (nowhere) Load(url string) (any, error) {
-	return nil, fmt.Errorf("it refers to %s, and a schema must hold all that it needs", url)
-}
-
-// Parse reads a schema. It must be about an object, as the model's answer is the
-// arguments of a tool.
+// Parse reads a schema of draft 2020-12 or draft-07. It must be about an object, as the
+// model's answer is the arguments of a tool.
 func Parse(text []byte) (*Schema, error) {
 	if len(text) > MaxSchema {
 		return nil, fmt.Errorf("the schema is longer than %d bytes", MaxSchema)
 	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
 		return nil, fmt.Errorf("the schema is no JSON: %w", err)
 	}
 	object, ok := value.(map[string]any)
@@ -48,72 +43,83 @@ func Parse(text []byte) (*Schema, error) {
 	if kind, ok := object["type"].(string); !ok || kind != "object" {
 		return nil, errors.New(`the schema must be one of an object: its "type" is "object"`)
 	}
-	const place = "urn:answer"
-	c := jsonschema.NewCompiler()
-	c.UseLoader(nowhere{})
-	if err := c.AddResource(place, value); err != nil {
-		return nil, fmt.Errorf("the schema cannot be used: %w", err)
+	if err := examine(object); err != nil {
+		return nil, fmt.Errorf("the schema cannot be used: %w", oneLine(err))
 	}
-	compiled, err := c.Compile(place)
+	schema, resolved := new(jsonschema.Schema), (*jsonschema.Resolved)(nil)
+	err := json.Unmarshal(text, schema)
+	if err == nil {
+		resolved, err = schema.Resolve(&jsonschema.ResolveOptions{BaseURI: "answer:///"})
+	}
 	if err != nil {
-		return nil, fmt.Errorf("the schema cannot be used: %w", inWords(err))
+		return nil, fmt.Errorf("the schema cannot be used: %w", oneLine(err))
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, text); err != nil {
 		return nil, fmt.Errorf("the schema is no JSON: %w", err)
 	}
-	return &Schema{compact.String(), compiled}, nil
+	return &Schema{compact.String(), resolved}, nil
 }
 
 // Text is the schema as JSON on one line.
 func (s *Schema) Text() string { return s.text }
 
-// Check returns why an answer, as JSON, does not fit; nil = it does. The answer is
-// the agent's, and what the error quotes of it is safe to show.
+// Check returns why an answer, as JSON, does not fit: the first place of the schema that
+// it breaks; nil = it fits. The answer is the agent's, and what the error quotes of it is
+// safe to show.
 func (s *Schema) Check(answer []byte) error {
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(answer))
-	if err != nil {
+	var value any
+	if err := json.Unmarshal(answer, &value); err != nil {
 		return errors.New("the answer is no JSON")
 	}
-	if err := s.compiled.Validate(value); err != nil {
-		return fmt.Errorf("the answer does not fit its schema: %w", inWords(err))
+	if deeper(value, maxDepth) {
+		return fmt.Errorf("the answer is nested deeper than %d levels", maxDepth)
+	}
+	if err := s.resolved.Validate(value); err != nil {
+		return fmt.Errorf("the answer does not fit its schema: %w", atPlace(err))
 	}
 	return nil
 }
 
-// maxPlaces bounds the places that an error names.
-const maxPlaces = 5
+// deeper says whether a value has more levels than these.
+func deeper(value any, levels int) bool {
+	if levels < 0 {
+		return true
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		for _, member := range value {
+			if deeper(member, levels-1) {
+				return true
+			}
+		}
+	case []any:
+		for _, item := range value {
+			if deeper(item, levels-1) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
-// inWords names the places that do not fit, on one line.
-func inWords(err error) error {
-	var failure *jsonschema.ValidationError
-	var schema *jsonschema.SchemaValidationError
-	if errors.As(err, &schema) {
-		err = schema.Err
+// atPlace keeps the innermost error of the library and the place of the schema that it
+// is about: the library puts each place on the way there before it.
+func atPlace(err error) error {
+	place := ""
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		place = strings.TrimSuffix(err.Error(), inner.Error())
+		err = inner
 	}
-	if !errors.As(err, &failure) {
-		return errors.New(visible.Line(err.Error()))
+	place = strings.TrimSuffix(strings.TrimPrefix(place, "validating "), ": ")
+	if place == "root" {
+		place = "/"
 	}
-	var places []string
-	printer := message.NewPrinter(language.English)
-	var walk func(*jsonschema.ValidationError)
-	walk = func(e *jsonschema.ValidationError) {
-		for _, cause := range e.Causes {
-			walk(cause)
-		}
-		if len(e.Causes) == 0 {
-			places = append(places, "/"+strings.Join(e.InstanceLocation, "/")+": "+e.ErrorKind.LocalizedString(printer))
-		}
-	}
-	walk(failure)
-	slices.Sort(places)
-	places = slices.Compact(places)
-	more := ""
-	if len(places) > maxPlaces {
-		places, more = places[:maxPlaces], fmt.Sprintf("; and %d more", len(places)-maxPlaces)
-	}
-	for i, place := range places {
-		places[i] = visible.Line(place[:min(len(place), 200)])
-	}
-	return errors.New(strings.Join(places, "; ") + more)
+	return oneLine(fmt.Errorf("%s: %w", place, err))
+}
+
+// oneLine makes an error safe to show, and bounds it.
+func oneLine(err error) error {
+	text := err.Error()
+	return errors.New(visible.Line(text[:min(len(text), 300)]))
 }

@@ -3,6 +3,8 @@ package structured
 import (
 	"strings"
 	"testing"
+
+	oracle "github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 const review = `{"type": "object", "required": ["verdict", "notes"], "additionalProperties": false, "properties": {
@@ -21,13 +23,13 @@ func TestCheck(t *testing.T) {
 		`{"verdict": "good", "notes": ["a", "b c"]}`: "",
 		`{"verdict": "good"}`:                        "notes",
 		`{"verdict": "so so", "notes": []}`:          "/verdict",
-		`{"verdict": "bad", "notes": ["\u001b[2J"]}`: "/notes/0",
+		`{"verdict": "bad", "notes": ["\u001b[2J"]}`: "/$defs/note: pattern",
 		`{"verdict": "bad", "notes": [], "more": 1}`: "more",
-		`[]`:                                 "want object",
+		`[]`:                                 `has type "array", want "object"`,
 		`{`:                                  "no JSON",
 		``:                                   "no JSON",
 		`{"verdict": "bad", "notes": []} {}`: "no JSON",
-		`{"verdict": "bad", "notes": [1,2,3,4,5,6,7,8]}`:   "and 3 more",
+		`{"verdict": "bad", "notes": [1,2,3,4,5,6,7,8]}`:   `/$defs/note: type: 1 has type "integer", want "string"`,
 		`{"verdict": "bad", "verdict": 1, "notes": ["a"]}`: "/verdict",
 	} {
 		err := s.Check([]byte(answer))
@@ -49,8 +51,19 @@ func TestAttackSchemas(t *testing.T) {
 		`{"type": "object", "properties": {"a": {"type": "thing"}}}`:                "/properties/a/type",
 		`{"type": "object", "properties": {"a": {"pattern": "("}}}`:                 "/properties/a/pattern",
 		`{"type": "array"}`: "must be one of an object", `{}`: "must be one of an object", `[]`: "no JSON object", `{`: "no JSON", ``: "no JSON",
-		`{"type": "object", "title": "` + strings.Repeat("x", MaxSchema) + `"}`: "longer than",
-		`{"type": "object", "properties": {"a": {"$ref": "#/$defs/b"}}}`:        "$defs/b",
+		`{"type": "object", "title": "` + strings.Repeat("x", MaxSchema) + `"}`:                          "longer than",
+		`{"type": "object", "properties": {"a": {"$ref": "#/$defs/b"}}}`:                                 "$defs/b",
+		`{"type": "object", "properties": {"a": {"type": ["null", "thing"]}}}`:                           "/properties/a/type",
+		`{"type": "object", "properties": {"a": {"minimum": "1"}}}`:                                      "minimum",
+		`{"type": "object", "properties": {"a": null}}`:                                                  "/properties/a",
+		`{"type": "object", "$dynamicRef": "#a", "$dynamicAnchor": "a"}`:                                 "not known",
+		`{"type": "object", "properties": {"a": {"$id": "b"}}}`:                                          "not known",
+		`{"type": "object", "not": ` + strings.Repeat(`{"not": `, 300) + "{}" + strings.Repeat("}", 301): "deeper than",
+		// These would never end, about one and the same answer.
+		`{"type": "object", "$ref": "#"}`: "never end",
+		`{"type": "object", "anyOf": [{"$ref": "#/$defs/a%7E1b"}],
+			"$defs": {"a/b": {"not": {"$ref": "#b"}}, "c": {"$anchor": "b", "$ref": "#"}}}`: "never end",
+		`{"type": "object", "dependentSchemas": {"a": {"$ref": "#"}}}`: "never end",
 	} {
 		if s, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.80s: %v %v, want %q", text, s, err, want)
@@ -63,5 +76,63 @@ func TestAttackSchemas(t *testing.T) {
 	}
 	if err := s.Check([]byte(strings.Repeat(`{"a":`, 20000) + "{}" + strings.Repeat("}", 20000))); err == nil {
 		t.Error("20,000 levels pass")
+	}
+}
+
+// Another library, which the program does without because it prepares the metaschemas of
+// all drafts at each start, comes to the same verdicts.
+func TestAnotherLibraryAgrees(t *testing.T) {
+	answers := []string{`{}`, `{"a": 1}`, `{"a": 1.0}`, `{"a": 1.5}`, `{"a": "x"}`, `{"a": ""}`, `{"a": null}`, `{"a": true}`,
+		`{"a": []}`, `{"a": [1, "x"]}`,
+		`{"a": [1, 1]}`, `{"a": {"a": {"a": 1}}}`, `{"b": 1}`, `{"a": 1, "b": "ü"}`, `{"a": -0}`, `{"a": 1e3}`, `{"a": {"b": {}}}`,
+		`{"A": 1}`, `[]`, `1`, `null`}
+	schemas := []string{`"required": ["a"]`, `"additionalProperties": false`, `"minProperties": 1, "maxProperties": 1`,
+		`"patternProperties": {"^a$": false}`,
+		`"propertyNames": {"pattern": "^[a-z]$"}`, `"dependentRequired": {"a": ["b"]}`, `"dependentSchemas": {"a": {"required": ["b"]}}`,
+		`"properties": {"a": {"$ref": "#"}}`, `"properties": {"a": {"$ref": "#/$defs/a~1b"}}, "$defs": {"a/b": {"type": ["string", "null"]}}`,
+		`"properties": {"a": {"$ref": "#n"}}, "$defs": {"x": {"$anchor": "n", "type": "number"}}`,
+		`"properties": {"a": true}, "unevaluatedProperties": false`,
+		`"$schema": "http://json-schema.org/draft-07/schema#", "definitions": {"d": false}, "properties": {"a": {"$ref": "#/definitions/d"}}`,
+		`"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"a": {"items": [{"type": "integer"}], "additionalItems": false}}`,
+		`"$schema": "http://json-schema.org/draft-07/schema#", "dependencies": {"a": ["b"]}`,
+		`"$schema": "https://json-schema.org/draft/2020-12/schema"`, `"$id": "answer"`}
+	for _, a := range []string{`"type": "integer"`, `"type": "number"`, `"type": ["string", "boolean"]`, `"enum": [1, "x", null]`,
+		`"const": 1`, `"const": null`, `"minimum": 1.5`,
+		`"exclusiveMaximum": 1`, `"multipleOf": 0.5`, `"minLength": 1`, `"maxLength": 0`, `"pattern": "x"`, `"minItems": 1`,
+		`"uniqueItems": true`, `"contains": {"const": 1}, "maxContains": 1`,
+		`"prefixItems": [{"type": "integer"}], "items": false`, `"not": {"type": "string"}`,
+		`"anyOf": [{"type": "string"}, {"minimum": 2}]`, `"oneOf": [{"type": "number"}, {"type": "integer"}]`,
+		`"allOf": [{"type": "number"}, {"minimum": 0}]`, `"if": {"type": "string"}, "then": {"minLength": 1}, "else": {"type": "array"}`,
+		`"format": "date"`} {
+		schemas = append(schemas, `"properties": {"a": {`+a+`}}`)
+	}
+	for _, members := range schemas {
+		text := `{"type": "object", ` + members + `}`
+		s, err := Parse([]byte(text))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		value, err := oracle.UnmarshalJSON(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := oracle.NewCompiler()
+		if err := c.AddResource("answer:///", value); err != nil {
+			t.Fatal(err)
+		}
+		other, err := c.Compile("answer:///")
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		for _, answer := range answers {
+			value, err := oracle.UnmarshalJSON(strings.NewReader(answer))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ours, theirs := s.Check([]byte(answer)), other.Validate(value); (ours == nil) != (theirs == nil) {
+				t.Errorf("%s, %s: %v, the other library says %v", text, answer, ours, theirs)
+			}
+		}
 	}
 }

@@ -35,6 +35,8 @@ func (p *Printer) Event(ev agent.Event) {
 			p.write(fmt.Sprintf("Claude Code %s, model %s", e.Version, e.Model), "")
 		}
 		p.init = true
+	case agent.Typed:
+		p.write(e.Text, "> ")
 	case agent.Text:
 		p.said = e.Text
 		p.write(e.Text, "")

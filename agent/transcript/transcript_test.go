@@ -24,7 +24,7 @@ func TestAConversationAsPeopleReadIt(t *testing.T) {
 	many := strings.Repeat("line\n", 20)
 	got := shown(
 		agent.Init{Version: "2.1.329", Model: "opus"}, agent.Init{Version: "2.1.329", Model: "opus"},
-		agent.Text{Text: "I look.\n\nThen I fix it."},
+		agent.Typed{Text: "fix\nit"}, agent.Text{Text: "I look.\n\nThen I fix it."},
 		agent.ToolUse{ID: "1", Name: "Bash", Argument: "npm test"}, agent.ToolResult{ID: "1", IsError: true, Text: "1 failing\n  at x\n"},
 		agent.ToolUse{ID: "2", Name: "TodoWrite"}, agent.ToolResult{ID: "2"},
 		agent.ToolUse{ID: "3", Name: "Read", Argument: "a.go"}, agent.ToolResult{ID: "3", Text: many},
@@ -33,6 +33,8 @@ func TestAConversationAsPeopleReadIt(t *testing.T) {
 		agent.Text{Text: "Fixed."}, agent.Result{Text: "Fixed."},
 	)
 	want := `Claude Code 2.1.329, model opus
+> fix
+> it
 I look.
 
 Then I fix it.
@@ -61,12 +63,12 @@ func TestAttackTheAgentsWordsDriveTheTerminal(t *testing.T) {
 	got := shown(
 		agent.Init{Version: evil, Model: evil}, agent.Text{Text: evil}, agent.ToolUse{ID: evil, Name: evil, Argument: evil},
 		agent.ToolResult{ID: evil, Text: evil + "\n" + strings.Repeat("x", 500) + evil}, agent.Denial{ToolName: evil, Message: evil},
-		agent.APIRetry{Status: 500, Error: evil}, agent.Result{Text: evil + "!", Errors: []string{evil}},
+		agent.Typed{Text: evil}, agent.APIRetry{Status: 500, Error: evil}, agent.Result{Text: evil + "!", Errors: []string{evil}},
 	)
 	s := NewSilence(time.Unix(0, 0))
 	s.Hear(time.Unix(0, 0), agent.ToolUse{ID: "1", Name: evil, Argument: evil})
 	got += s.Line(time.Unix(60, 0))
-	if strings.Count(got, `\x1b`) < 9 || strings.ContainsAny(got, "\x1b\a\r\u009b\u202e") {
+	if strings.Count(got, `\x1b`) < 10 || strings.ContainsAny(got, "\x1b\a\r\u009b\u202e") {
 		t.Errorf("%q", got)
 	}
 }

@@ -55,6 +55,19 @@ Exit code 0: a pull request or a draft is open, or the patch changes nothing;
 			RunE: func(cmd *cobra.Command, _ []string) error { return actionApply(cmd.Context(), a) },
 		},
 		&cobra.Command{
+			Use:     "comment",
+			Short:   "Write an agent's review to a pull request, in a job without an agent",
+			Example: "  sbx-devc action comment    # in a step of comment/action.yml",
+			Long: `Write the structured answer of a job with an agent to a pull request, from the
+INPUT_* variables of comment/action.yml: comments on lines that the changes
+show, and one comment with the rest, which later runs change. See docs/action.md.
+
+Exit code 0: the comments are there; 1: they are not, and the output
+"conclusion" says why.`,
+			Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error { return actionComment(cmd.Context(), a) },
+		},
+		&cobra.Command{
 			Use:     "cleanup",
 			Short:   "Remove what a killed run left behind",
 			Example: "  sbx-devc action cleanup    # in a step of action.yml",
@@ -91,6 +104,13 @@ func actionRun(ctx context.Context, a *cli.App) error {
 func actionApply(ctx context.Context, a *cli.App) error {
 	switch action.Apply(ctx, action.ApplyOptions{Getenv: a.Getenv, Stdout: a.Unwatched()}) {
 	case action.Proposed, action.Drafted, action.Unchanged:
+		return nil
+	}
+	return exitcode.With(exitcode.Failed, nil) // the log says why
+}
+
+func actionComment(ctx context.Context, a *cli.App) error {
+	if action.Comment(ctx, action.ApplyOptions{Getenv: a.Getenv, Stdout: a.Unwatched()}) == action.Commented {
 		return nil
 	}
 	return exitcode.With(exitcode.Failed, nil) // the log says why

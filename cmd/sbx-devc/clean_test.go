@@ -102,16 +102,3 @@ func TestCleanNamesTheImagesOfRuns(t *testing.T) {
 		}
 	}
 }
-
-// Without an engine clean removes what it can, and says what stays.
-func TestCleanWithoutAnEngine(t *testing.T) {
-	dir := projects.Real(t.TempDir())
-	if code, _, said := call(t, "init", "--yes", dir); code != 0 {
-		t.Fatal(said)
-	}
-	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(dir, "nobody"))
-	code, _, said := call(t, "clean", dir)
-	if code != 0 || !strings.Contains(said, "note: caches, old programs and images stay: ") || exists(filepath.Join(dir, ".husky")) {
-		t.Errorf("exit %d: %s", code, said)
-	}
-}

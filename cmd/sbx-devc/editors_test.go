@@ -12,16 +12,22 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/org/claude-sandbox/internal/test/golden"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 var editors = filepath.Join("..", "..", "editors")
 
 // The extension of Visual Studio Code starts this server with the user's program, not with
-// a workspace's, gets findings, ends it, and says how to help when there is none. Its editor
-// is a stand-in; the messages are real.
+// a workspace's, gets findings, an explanation, a correction and names, ends it, and says how to
+// help when there is none. The editor is a stand-in; the client is the editor's own protocol
+// library. What both sides say is the recorded session; -update records it again.
 func TestVSCodeExtension(t *testing.T) {
 	node := testenv.Program(t, "node")
+	modules := filepath.Join(testenv.ToolsDir(), "npm", "node_modules")
+	if _, err := os.Stat(filepath.Join(modules, "vscode-languageserver-protocol")); err != nil {
+		testenv.Missing(t, "vscode-languageserver-protocol", "scripts/setup installs it")
+	}
 	program, err := filepath.Abs(filepath.Join("..", "..", "bin", "sbx-devc"))
 	if err != nil {
 		t.Fatal(err)
@@ -29,11 +35,13 @@ func TestVSCodeExtension(t *testing.T) {
 	if _, err := os.Stat(program); err != nil {
 		testenv.Missing(t, "bin/sbx-devc", "scripts/build makes it")
 	}
-	cmd := exec.CommandContext(t.Context(), node, filepath.Join(editors, "vscode", "test", "session.js"), program)
+	cmd := exec.CommandContext(t.Context(), node, filepath.Join(editors, "vscode", "test", "session.js"), program, modules)
 	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
-	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "ok\n" {
-		t.Errorf("%v\n%s", err, out)
+	out, err := cmd.CombinedOutput()
+	if err != nil || !bytes.HasSuffix(out, []byte("\nok\n")) {
+		t.Fatalf("%v\n%s", err, out)
 	}
+	golden.Open(t, filepath.Join(editors, "vscode", "test", "session.txtar")).Compare(t, "session", string(out))
 }
 
 // Both problem matchers read the text that validate prints: file, line, column, severity,

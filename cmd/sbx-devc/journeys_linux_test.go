@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -65,7 +66,75 @@ func TestJourneys(t *testing.T) {
 		defer func() { fmt.Fprintf(&table, "%-40s %s\n", "an image that a release publishes", w.line(t.Failed())) }()
 		w.publish()
 	})
+	t.Run("a colleague's clone as 1001", func(t *testing.T) {
+		first, w := newWalk(t, 1000), newWalk(t, 1001)
+		defer func() { fmt.Fprintf(&table, "%-40s %s\n", "a colleague's clone", w.line(t.Failed())) }()
+		w.cloneOf(first)
+	})
 	t.Logf("from a clone to the agent's branch:\n%s", &table)
+}
+
+// cloneOf is a colleague's first run in a clone of what somebody else made with init and
+// committed: one command, and one question, about what the project's file opens.
+func (w *walk) cloneOf(first *walk) {
+	first.dir, first.top = first.project, first.project
+	first.sh("the project", first.dir, cloned+` && echo '{"name": "app", "private": true, "dependencies": {"is-number": "7.0.0"}}' >package.json
+		git add -A && git commit -q -m begin`)
+	first.step("sbx-devc init --yes", "", nil)
+	first.bases()
+	first.sh("the user commits init's files", first.dir, "git add -A && git commit -q -m 'A dev container' && git bundle create -q ../app.bundle main")
+
+	w.dir, w.top = w.project, w.project
+	w.removesImage()
+	w.sh("the clone", w.dir, "git clone -q -b main "+filepath.Join(first.home, "app.bundle")+` . && git config user.name "Bob Example" &&
+		git config user.email bob@example.org`)
+	w.agentDoes("npm install --no-audit --no-fund && node -e 'process.exit(!require(\"is-number\")(1))'; echo node_modules >.gitignore; echo done >done")
+	w.committed(w.answered("sbx-devc run 'do it'", "[y/N]", "y"))
+	w.step("sbx-devc apply || { test $? = 77 && sbx-devc apply --accept-dangerous '**'; }", "", nil)
+	w.sh("the user merges", w.dir, `git stash -q -u; git merge -q --no-edit "$(git for-each-ref --format='%(refname:short)' 'refs/heads/sbx/*')" && test -e done`)
+	w.agentDoes("echo again >>done")
+	w.committed(w.step("sbx-devc run 'once more'", "", nil)) // nothing is asked: there is no terminal
+	w.sh("clean", w.dir, "sbx-devc clean")
+}
+
+// answered is a step on a terminal, on which a question is answered.
+func (w *walk) answered(line, question, answer string) string {
+	w.t.Helper()
+	master, terminal := testenv.Terminal(w.t)
+	cmd := w.command(w.dir, line)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
+	cmd.SysProcAttr.Setsid, cmd.SysProcAttr.Setctty = true, true
+	begin := time.Now()
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	terminal.Close()
+	out := watched{sign: question, seen: make(chan struct{})}
+	done := make(chan struct{})
+	go func() {
+		_, _ = io.Copy(&out, master) // until the last one closes the terminal
+		close(done)
+	}()
+	select {
+	case <-out.seen:
+		if _, err := io.WriteString(master, answer+"\n"); err != nil {
+			w.t.Fatal(err)
+		}
+		<-done
+	case <-done:
+	}
+	if err := cmd.Wait(); err != nil || !out.told {
+		w.t.Fatalf("%s: %v, asked %v\n%s%s", line, err, out.told, out.text.String(), w.answers())
+	}
+	w.steps, w.questions = append(w.steps, fmt.Sprintf("%s %.1f s", line, time.Since(begin).Seconds())), w.questions+1
+	w.words += len(strings.Fields(line))
+	return out.text.String()
+}
+
+// removesImage removes the image that a run makes of the project's dev container.
+func (w *walk) removesImage() {
+	digest := sha256.Sum256([]byte(w.top))
+	w.t.Cleanup(func() { _ = exec.Command("docker", "rmi", "-f", fmt.Sprintf("sbx-devc-project-%x", digest[:8])).Run() })
 }
 
 // publish takes the image the whole way: a release pushes it without Claude Code, a user
@@ -257,8 +326,7 @@ func (w *walk) do(j journey) {
 	w.step(strings.TrimSpace("sbx-devc init --yes "+j.init), "", nil)
 	w.top = strings.TrimSpace(w.sh("where the repository is", w.dir, "git rev-parse --show-toplevel"))
 	w.bases()
-	digest := sha256.Sum256([]byte(w.top))
-	w.t.Cleanup(func() { _ = exec.Command("docker", "rmi", "-f", fmt.Sprintf("sbx-devc-project-%x", digest[:8])).Run() })
+	w.removesImage()
 	w.sh("the user commits init's files", w.top, "git add -A && git commit -q -m 'A dev container'")
 	if w.uid == 0 { // the agent never is root
 		w.step("chown -R 1000:1000 .", "", nil)

@@ -187,6 +187,7 @@ var runElsewhere = map[string]string{
 	"sudo rpm -i ":                   "TestWorkflowsPublish",
 	"go install ":                    "TestWorkflowsPublish",
 	"git push origin v":              "TestWorkflowsPublish",
+	"sbx-devc proxy ":                "TestAttackTheProxyAlone",
 	"scoop install ":                 "Windows",
 	"cd editors/vscode":              "TestVSCodeExtension",
 	"npm install":                    "an editor",

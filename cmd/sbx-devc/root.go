@@ -13,6 +13,7 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/machine"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/policy"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
+	"github.com/org/claude-sandbox/cmd/sbx-devc/proxy"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/run"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/user"
 )
@@ -76,7 +77,7 @@ func commandGroups(a *cli.App) []commandGroup {
 			history.LsCommand(a), history.StatusCommand(a), run.AttachCommand(a), run.ShellCommand(a),
 			run.ExecCommand(a), history.StopCommand(a), history.LogsCommand(a),
 			changes.ReviewCommand(a), changes.DiffCommand(a), changes.ApplyCommand(a), changes.DiscardCommand(a),
-			history.UsageCommand(a), history.CleanCommand(a),
+			history.UsageCommand(a), proxy.Command(a), history.CleanCommand(a),
 		}},
 		{"Hosts", []*cobra.Command{
 			policy.AllowCommand(a), policy.DenyCommand(a), policy.PresetCommand(a), policy.ReportCommand(a), policy.Command(a),

@@ -21,6 +21,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/fakeapi"
+	"github.com/org/claude-sandbox/internal/test/canarytest"
 	"github.com/org/claude-sandbox/internal/test/enginetest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/sandbox/runplan"
@@ -49,7 +50,9 @@ func runProgram(t testing.TB, env []string, args ...string) *programRun {
 	cmd := exec.CommandContext(t.Context(), builtProgram(t), append([]string{"run", project, "--print"}, args...)...)
 	cmd.Env = append(os.Environ(), append([]string{"XDG_STATE_HOME=" + t.TempDir(), "ANTHROPIC_API_KEY=sk-ant-key-of-this-test"}, env...)...)
 	cmd.Dir = project
-	return &programRun{Cmd: cmd, engine: e}
+	r := &programRun{Cmd: cmd, engine: e}
+	t.Cleanup(func() { canarytest.Folder(t, r.state(), canarytest.Forms("sk-ant-key-of-this-test")) })
+	return r
 }
 
 // scripted is a model API that has the agent run one command.

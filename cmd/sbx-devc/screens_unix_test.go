@@ -24,13 +24,14 @@ func openScreens(t *testing.T, name string, r *programRun) *goldenScreens {
 }
 
 // volatile is what differs between two screens that are alike: Claude's logo, which moves,
-// its hints that come and go, times, sizes, versions and names made by chance.
+// its hints that come and go, what a slow engine is waited for, times, sizes, versions and names made by chance.
 var volatile = []struct {
 	pattern *regexp.Regexp
 	plain   string
 }{
 	{regexp.MustCompile(`(?m)^ *[▀-▟][▀-▟ ]* `), "LOGO "},
 	{regexp.MustCompile(`(?m)^ .* /effort$`), ""},
+	{regexp.MustCompile(`(?m)^sbx-devc: waiting for .*\n`), ""}, // on a machine that is busy
 	{regexp.MustCompile(`(?m)^✻ \pL+ for .*$`), ""},
 	{regexp.MustCompile(`(?m) · ← for agents$`), ""},
 	{regexp.MustCompile(`v[0-9]+\.[0-9]+\.[0-9]+`), "vVERSION"},

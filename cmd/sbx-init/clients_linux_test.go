@@ -71,15 +71,11 @@ func (c *clients) sh(script string) result {
 }
 
 // needs ends the test when the agent cannot run the program: what is installed
-// for root alone is no client. The JDK is large, and scripts/setup leaves it
-// out.
+// for root alone is no client.
 func (c *clients) needs(t testing.TB, program string) {
 	t.Helper()
 	if c.sh("command -v "+program).code == 0 {
 		return
-	}
-	if program == "javac" {
-		t.Skip("needs a JDK (Debian package default-jdk-headless), which scripts/setup does not install")
 	}
 	testenv.Missing(t, program, "a client to try the guard with")
 }
@@ -89,7 +85,7 @@ const nodeGet = `node -e '
 		.on("error", e => { console.error(String(e)); process.exit(1) })' `
 
 const nodeWebSocket = `node -e '
-	const r = require(process.argv[1].split(":")[0]).get(process.argv[1], {headers: {Connection: "Upgrade", Upgrade: "websocket", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}})
+	const r = require(process.argv[1].split(":")[0]).get(process.argv[1], {headers: {Connection: "Upgrade", Upgrade: "websocket", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version": "13"}})
 	r.on("upgrade", (reply, socket) => {
 		let got = ""
 		socket.on("data", d => { got += d; if (got.length >= 19) { console.log(got); process.exit(0) } })

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/org/claude-sandbox/firewall/control"
 	"github.com/org/claude-sandbox/firewall/live"
+	"github.com/org/claude-sandbox/firewall/operation"
+	"github.com/org/claude-sandbox/initproc"
 	"github.com/org/claude-sandbox/initproc/tamper"
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -34,6 +37,9 @@ type handler struct {
 
 // handle carries a request out, with its output in the response.
 func (h handler) handle(r control.Request) control.Response {
+	if r.Command == "keys" {
+		return h.takeKeys(r)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), setupTimeout)
 	defer cancel()
 	return respond(func(p *program) error {
@@ -62,6 +68,50 @@ func respond(run func(*program) error) control.Response {
 	p := &program{stdout: &out, stderr: &errOut}
 	code := p.exitCode(run(p))
 	return control.Response{Code: code, Stdout: out.String(), Stderr: errOut.String()}
+}
+
+// takeKeys leads the requests to hosts that may have a key through the connection.
+func (h handler) takeKeys(r control.Request) control.Response {
+	var hosts []operation.Host
+	if err := json.Unmarshal(r.Input, &hosts); err != nil || len(hosts) == 0 {
+		return refuse(fmt.Errorf("reading the hosts of keys: %w", cmp.Or(err, errors.New("there are none"))))
+	}
+	take, err := h.firewall.TakeKeys(hosts)
+	if err != nil {
+		return refuse(err)
+	}
+	r.Keep(take)
+	return control.Response{}
+}
+
+// keys carries bytes between standard input and output and the running firewall: the
+// process that holds keys is at the one end, and the relay at the other.
+func (p *program) keys(args []string) error {
+	fs := newFlags("keys")
+	audit := fs.String("audit", defaultAudit, "")
+	rest, err := parseFlags(fs, args)
+	if err != nil {
+		return err
+	}
+	if len(rest) != 1 {
+		return usageError("keys takes the list of hosts")
+	}
+	if err := initproc.ForbidDumps(); err != nil {
+		return err
+	}
+	r, conn, err := control.Open(control.Find(*audit), control.Request{Command: "keys", Input: []byte(rest[0])})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if r.Code != 0 {
+		_, err := io.WriteString(p.stderr, r.Stderr)
+		return errors.Join(err, exitWith(r.Code, nil))
+	}
+	ended := make(chan error, 2)
+	go func() { _, err := io.Copy(conn, p.stdin); ended <- err }()
+	go func() { _, err := io.Copy(p.stdout, conn); ended <- err }()
+	return <-ended
 }
 
 // reload puts the policy file's present content in force. On an error the old

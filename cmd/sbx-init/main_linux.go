@@ -115,6 +115,8 @@ func (p *program) dispatch(args []string) error {
 		return p.check(args)
 	case "plan":
 		return p.plan(args)
+	case "keys":
+		return p.keys(args)
 	case "tunnel":
 		return p.tunnel(args)
 	case "reload", "amend", "status", "verify":

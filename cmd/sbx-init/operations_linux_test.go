@@ -9,27 +9,28 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/learn"
 	"github.com/org/claude-sandbox/internal/cabundle"
 )
 
 // operationsPolicy lets clients read at ok.test, and nothing else.
 const operationsPolicy = `{"network": {"allow": [
-	"https://ok.test GET,HEAD / /npm/** /repo.git/info/refs", "https://ok.test POST /repo.git/git-upload-pack"]}}`
+	"https://ok.test GET,HEAD / /npm/** /repo.git/info/refs", "https://ok.test POST /repo.git/git-upload-pack", "https://ok.test WEBSOCKET /ws"]}}`
 
 // newOpenedClients is newClients where ok.test is opened: the programs trust what
 // the firewall publishes, in the files and by the variables that an agent's container
 // has, and not the authority that ok.test's certificate is from.
 // arrived returns the requests that ok.test got.
-func newOpenedClients(t *testing.T) (c *clients, arrived func() []string) {
+func newOpenedClients(t *testing.T, policy string) (c *clients, arrived func() []string) {
 	t.Helper()
 	in := newInternet(t)
-	c = &clients{t: t, web: newWeb(t, in), box: newBox(t, in.Sandbox, operationsPolicy)}
+	c = &clients{t: t, web: newWeb(t, in), box: newBox(t, in.Sandbox, policy)}
 	var requests []string
 	in.mu.Lock()
 	pages := in.pages
 	in.pages = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		in.mu.Lock()
-		requests = append(requests, r.Method+" "+r.URL.Path)
+		requests = append(requests, r.Method+" "+r.Host+r.URL.Path)
 		in.mu.Unlock()
 		pages.ServeHTTP(w, r)
 	})
@@ -50,7 +51,6 @@ func newOpenedClients(t *testing.T) (c *clients, arrived func() []string) {
 	for _, v := range cabundle.Variables() {
 		c.env = append(c.env, strings.Replace(v, cabundle.Folder, trust, 1))
 	}
-	mustResolve(t, in, c.box, "ok.test")
 	return c, func() []string {
 		in.mu.Lock()
 		defer in.mu.Unlock()
@@ -58,10 +58,25 @@ func newOpenedClients(t *testing.T) (c *clients, arrived func() []string) {
 	}
 }
 
+const (
+	httpxLibrary    = "/usr/lib/python3/dist-packages/httpx/__init__.py"
+	aiohttpLibrary  = "/usr/lib/python3/dist-packages/aiohttp/__init__.py"
+	requestsLibrary = "/usr/lib/python3/dist-packages/requests/__init__.py"
+)
+
+const aiohttpGet = `/usr/bin/python3 -c '
+import asyncio, aiohttp
+async def main():
+    async with aiohttp.ClientSession(trust_env=True) as s:
+        async with s.get("https://ok.test/") as r:
+            print(await r.text())
+asyncio.run(main())'`
+
 // Programs that people use do at an opened host what its entries allow, and are told
 // in words when they do something else.
 func TestRealClientsAtAnOpenedHost(t *testing.T) {
-	c, arrived := newOpenedClients(t)
+	c, arrived := newOpenedClients(t, operationsPolicy)
+	mustResolve(t, c.web.internet, c.box, "ok.test")
 	for name, tt := range map[string]struct {
 		program, script string
 		says            []string
@@ -71,9 +86,23 @@ func TestRealClientsAtAnOpenedHost(t *testing.T) {
 			"claude-sandbox: refused: no entry allows GET /secret at ok.test", `"https://ok.test DELETE /"`}},
 		"git": {"git", "git clone -q https://ok.test/repo.git clone && cat clone/file && cd clone && git push origin HEAD:refs/heads/stolen 2>&1; true",
 			[]string{fileMarker, "403"}},
-		"python":        {"python3", `python3 -c 'import urllib.request as u; print(u.urlopen("https://ok.test/").read().decode())'`, []string{fileMarker}},
-		"npm":           {"npm", "npm init -y >/dev/null && npm install --registry https://ok.test/npm/ demo && cat node_modules/demo/index.js", []string{fileMarker}},
-		"node's fetch":  {"node", `node -e 'fetch("https://ok.test/").then(r => r.text()).then(console.log)'`, []string{fileMarker}},
+		"python":       {"python3", `python3 -c 'import urllib.request as u; print(u.urlopen("https://ok.test/").read().decode())'`, []string{fileMarker}},
+		"npm":          {"npm", "npm init -y >/dev/null && npm install --registry https://ok.test/npm/ demo && cat node_modules/demo/index.js", []string{fileMarker}},
+		"node's fetch": {"node", `node -e 'fetch("https://ok.test/").then(r => r.text()).then(console.log)'`, []string{fileMarker}},
+		"wget":         {"wget", "wget -qO- https://ok.test/", []string{fileMarker}},
+		"java": {"javac", `cat >Get.java <<'END'
+class Get { public static void main(String[] a) throws Exception {
+	System.out.write(new java.net.URL(a[0]).openStream().readAllBytes()); System.out.flush();
+} }
+END
+java Get.java https://ok.test/`, []string{fileMarker}},
+		"ruby":          {"ruby", `ruby -rnet/http -e 'puts Net::HTTP.get(URI("https://ok.test/"))'`, []string{fileMarker}},
+		"php's streams": {"php", `php -r 'echo file_get_contents("https://ok.test/");'`, []string{fileMarker}},
+		"php's curl":    {"php", `php -r '$c = curl_init("https://ok.test/"); curl_exec($c) || print(curl_error($c));'`, []string{fileMarker}},
+		"httpx":         {httpxLibrary, `/usr/bin/python3 -c 'import httpx; print(httpx.get("https://ok.test/").text)'`, []string{fileMarker}},
+		"aiohttp":       {aiohttpLibrary, aiohttpGet, []string{fileMarker}},
+		"requests":      {requestsLibrary, `/usr/bin/python3 -c 'import requests; print(requests.get("https://ok.test/").text)'`, []string{fileMarker}},
+		"WebSocket":     {"node", nodeWebSocket + "https://ok.test/ws", []string{"any bytes in frames"}},
 		"another store": {"curl", "curl -sS --cacert " + c.web.ca + " https://ok.test/ 2>&1; true", []string{"certificate"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -103,6 +132,65 @@ func TestRealClientsAtAnOpenedHost(t *testing.T) {
 	}
 	if info, err := os.Stat(c.box.path("run/ca.pem")); err != nil || info.Mode().Perm() != 0o644 {
 		t.Errorf("%v, %v", info, err)
+	}
+}
+
+// Mode audit refuses nothing, and records what the entries would refuse, with the
+// narrowest entries that a lesson proposes.
+func TestModeAuditRecordsOperations(t *testing.T) {
+	c, arrived := newOpenedClients(t, strings.Replace(operationsPolicy, `"allow"`, `"mode": "audit", "allow"`, 1))
+	const curl = "curl -sS --max-time 10 "
+	r := c.sh(curl + "https://ok.test/; " + curl + "https://ok.test/secret; " + curl + "-XDELETE https://ok.test/; " +
+		curl + "-k https://ok.test/evil --connect-to ::" + evilAddr + ":; " + curl + "-k https://" + okAddr + "/bare; " + curl + "http://ok.test/plain")
+	r.mustExit(t, 0)
+	want := []string{"GET ok.test/", "GET ok.test/secret", "DELETE ok.test/", "GET ok.test/evil", "GET " + okAddr + "/bare", "GET ok.test/plain"}
+	if got := arrived(); !slices.Equal(got, want) {
+		t.Errorf("arrived %q, want %q\nstdout: %s\nstderr: %s", got, want, r.stdout, r.stderr)
+	}
+	network := firewall.Network{Allow: []string{"https://ok.test GET,HEAD / /npm/**"}}
+	policy, bad := firewall.NewPolicy(network)
+	if bad != nil {
+		t.Fatal(bad)
+	}
+	var added []string
+	for _, p := range learn.New(c.box.records(), policy, learn.Options{}).Add {
+		added = append(added, p.Entry)
+	}
+	for _, want := range []string{"https://ok.test GET /secret", "https://ok.test DELETE /"} {
+		if !slices.Contains(added, want) {
+			t.Errorf("the lesson is %q, which lacks %q", added, want)
+		}
+	}
+}
+
+// An address entry for an address of an opened host leads past the judgement of its
+// requests, unless the guard asks whose address it is. Nothing was resolved before.
+func TestAttackOperationThroughAnAddressEntry(t *testing.T) {
+	policy := strings.Replace(operationsPolicy, `"allow": [`, `"allow": ["`+okAddr+`", "`+otherAddr+`", "`+evilAddr+`:22", `, 1)
+	c, arrived := newOpenedClients(t, policy)
+	const curl = "curl -sS -k --max-time 10 "
+	r := c.sh(`
+		` + curl + `https://ok.test/secret --resolve ok.test:443:` + okAddr + `
+		` + curl + `https://evil.test/secret --resolve evil.test:443:` + okAddr + `
+		` + curl + `https://evil.test/secret -H 'Host: ok.test' --resolve evil.test:443:` + okAddr + `
+		` + curl + `https://` + okAddr + `/secret -H 'Host: ok.test'
+		` + curl + `http://ok.test/secret --resolve ok.test:80:` + okAddr + `
+		` + curl + `http://ok.test:443/secret --resolve ok.test:443:` + okAddr + `
+		` + curl + `https://ok.test/secret --resolve ok.test:443:` + otherAddr + `
+		` + curl + `https://` + otherAddr + `/bare
+		` + curl + `http://` + otherAddr + `/plain
+		` + curl + `https://other.test/named --resolve other.test:443:` + otherAddr + `
+		` + curl + `http://` + evilAddr + `:22/port
+		` + curl + `https://ok.test/ --resolve ok.test:443:` + okAddr)
+	r.mustExit(t, 0)
+	want := []string{"GET " + otherAddr + "/bare", "GET " + otherAddr + "/plain", "GET other.test/named", "GET " + evilAddr + ":22/port", "GET ok.test/"}
+	if got := arrived(); !slices.Equal(got, want) {
+		t.Errorf("arrived %q, want %q\nstdout: %s\nstderr: %s", got, want, r.stdout, r.stderr)
+	}
+	if !slices.ContainsFunc(c.box.records(), func(r audit.Record) bool {
+		return strings.Contains(r.Why(), "may be an address of ok.test, where entries name operations")
+	}) {
+		t.Errorf("no record says why: %v", c.box.records())
 	}
 }
 

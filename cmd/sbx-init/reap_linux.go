@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall/owner"
 	"github.com/org/claude-sandbox/initproc"
+	"github.com/org/claude-sandbox/internal/cabundle"
 	"github.com/org/claude-sandbox/internal/delivery"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
@@ -34,30 +34,48 @@ const (
 // deliverCommand passes what is on its standard input on to reap --delivery.
 const deliverCommand = "deliver"
 
+// reapOptions are the flags of reap.
+type reapOptions struct {
+	lifeline bool
+	deadline time.Duration // 0 = no limit
+	disk     int64         // bytes; 0 = no limit
+	mounts   bool
+	delivery bool
+	trust    bool
+	command  []string
+}
+
+func parseReap(args []string) (reapOptions, error) {
+	flags, command, found := splitCommand(args)
+	o := reapOptions{command: command}
+	fs := newFlags("reap")
+	fs.BoolVar(&o.lifeline, "lifeline", false, "")
+	fs.DurationVar(&o.deadline, "deadline", 0, "")
+	fs.Int64Var(&o.disk, "disk", 0, "")
+	fs.BoolVar(&o.mounts, "mounts", false, "")
+	fs.BoolVar(&o.delivery, "delivery", false, "")
+	fs.BoolVar(&o.trust, "trust", false, "")
+	rest, err := parseFlags(fs, flags)
+	switch {
+	case err != nil:
+		return o, err
+	case len(rest) > 0 || !found || len(command) == 0:
+		return o, usageError("reap takes nothing but --lifeline, --deadline, --disk, --mounts, --delivery, --trust and a command behind \"--\"")
+	case o.disk < 0:
+		return o, usageError("reap: --disk takes bytes above 0")
+	case o.deadline < 0, o.deadline > 0 && o.lifeline:
+		return o, usageError("reap: --deadline takes a time above 0, and --lifeline has its own")
+	}
+	return o, nil
+}
+
 // reap is the first process of a container that has no capability: it starts
 // the command, passes signals on, collects orphans, tells the firewall which
 // process holds a socket, and ends with the command's exit code.
 func (p *program) reap(args []string) error {
-	flags, command, found := splitCommand(args)
-	fs := newFlags("reap")
-	tied := fs.Bool("lifeline", false, "")
-	limit := fs.Duration("deadline", 0, "")
-	disk := fs.Int64("disk", 0, "")
-	tell := fs.Bool("mounts", false, "")
-	await := fs.Bool("delivery", false, "")
-	trust := fs.Bool("trust", false, "")
-	rest, err := parseFlags(fs, flags)
+	o, err := parseReap(args)
 	if err != nil {
 		return err
-	}
-	if len(rest) > 0 || !found || len(command) == 0 {
-		return usageError("reap takes nothing but --lifeline, --deadline, --disk, --mounts, --delivery, --trust and a command behind \"--\"")
-	}
-	if *disk < 0 {
-		return usageError("reap: --disk takes bytes above 0")
-	}
-	if *limit < 0 || *limit > 0 && *tied {
-		return usageError("reap: --deadline takes a time above 0, and --lifeline has its own")
 	}
 	if os.Getpid() != 1 {
 		return diag.WithHint(errors.New("reap must be the first process of its container"),
@@ -66,7 +84,7 @@ func (p *program) reap(args []string) error {
 	if err := initproc.Shield(); err != nil {
 		return err
 	}
-	if *tell { // first: to look a path up can change how the kernel names it
+	if o.mounts { // first: to look a path up can change how the kernel names it
 		if err := p.tellMounts(); err != nil {
 			return err
 		}
@@ -82,53 +100,67 @@ func (p *program) reap(args []string) error {
 		return err
 	}
 	first := p.newInit(lossOf(mounts))
-	if *tied {
-		firewallEnds, err := initproc.JoinLifeline()
-		if err != nil {
-			return err
-		}
-		first.Watches = append(first.Watches, firewallEnds)
+	full, err := p.limit(first, o)
+	if err != nil {
+		return err
 	}
-	if *limit > 0 {
-		first.Watches = append(first.Watches, func() error {
-			time.Sleep(*limit)
-			return errors.New("the command's time is over, and everything in this container was ended")
-		})
-	}
-	var full atomic.Bool
-	if *disk > 0 {
-		watch, err := diskwatch.Start(*disk)
-		if err != nil {
-			return err
-		}
-		first.Watches = append(first.Watches, func() error {
-			err := watch.Await()
-			full.Store(true)
-			p.printWarning(fmt.Errorf("%w, %d MiB: everything in this container is asked to end", err, *disk>>20))
-			askToEnd()
-			return exitWith(exitcode.DiskFull, err)
-		})
-	}
-	if *trust {
+	if o.trust {
 		// The firewall is ready, so the file is there.
-		if err := p.writeBundles(filepath.Join(filepath.Dir(defaultAudit), certificates)); err != nil {
+		certificates := cabundle.Trust{File: filepath.Join(filepath.Dir(defaultAudit), cabundle.Published), Warn: p.printWarning}
+		if err := certificates.Follow(); err != nil {
+			return err
+		}
+		if err := certificates.Write(); err != nil {
 			return err
 		}
 	}
 	env := os.Environ()
-	if *await {
+	if o.delivery {
 		given, err := delivery.Receive()
 		if err != nil {
 			return err
 		}
 		env = delivery.Merge(env, given)
 	}
-	argv := append([]string{"sbx-init", confineCommand, "--"}, command...)
+	argv := append([]string{"sbx-init", confineCommand, "--"}, o.command...)
 	err = first.Run(argv, env, func() error { return nil })
 	if full.Load() { // it ended in order, with a code of its own
 		err = exitWith(exitcode.DiskFull, nil)
 	}
 	return err
+}
+
+// limit has the container end with the firewall's, after its time, and when its disk is
+// full, which full says then.
+func (p *program) limit(first *initproc.Init, o reapOptions) (full *atomic.Bool, err error) {
+	full = new(atomic.Bool)
+	if o.lifeline {
+		firewallEnds, err := initproc.JoinLifeline()
+		if err != nil {
+			return nil, err
+		}
+		first.Watches = append(first.Watches, firewallEnds)
+	}
+	if o.deadline > 0 {
+		first.Watches = append(first.Watches, func() error {
+			time.Sleep(o.deadline)
+			return errors.New("the command's time is over, and everything in this container was ended")
+		})
+	}
+	if o.disk > 0 {
+		watch, err := diskwatch.Start(o.disk)
+		if err != nil {
+			return nil, err
+		}
+		first.Watches = append(first.Watches, func() error {
+			err := watch.Await()
+			full.Store(true)
+			p.printWarning(fmt.Errorf("%w, %d MiB: everything in this container is asked to end", err, o.disk>>20))
+			askToEnd()
+			return exitWith(exitcode.DiskFull, err)
+		})
+	}
+	return full, nil
 }
 
 // askToEnd gives every process of this container, which is all that the kernel lets us
@@ -165,21 +197,11 @@ func (p *program) tellMounts() error {
 		Mounts string        `json:"mounts"`
 		Boot   string        `json:"boot"`
 		Files  map[string]id `json:"files"`
-	}{string(text), bootID(), files})
+	}{string(text), mountinfo.BootID(), files})
 	if err != nil {
 		return fmt.Errorf("telling what is mounted: %w", err)
 	}
 	return nil
-}
-
-// bootID is the id of the kernel's start, by which two containers know whether they share
-// one; "" = it is not told, and nobody takes this for his own machine.
-func bootID() string {
-	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(text))
 }
 
 // lossOf waits until a mount that protects is lost, which has an exit code of its

@@ -236,7 +236,7 @@ func TestReapPassesCodesSignalsAndStreams(t *testing.T) {
 // a file or to a program of the host's.
 func TestAttackDumpsOfMemory(t *testing.T) {
 	if limit, err := exec.Command("sh", "-c", "ulimit -H -c").Output(); err != nil || string(limit) == "0\n" {
-		t.Skipf("nobody here may dump memory: %q, %v", limit, err)
+		testenv.Missing(t, "a limit of more than no memory to dump", fmt.Sprintf("ulimit -H -c says %q, %v", limit, err))
 	}
 	r := reapResult(t, first(t, 0o111, "sh", "-c", "ulimit -H -c; ulimit -c unlimited && echo LIFTED"))
 	if !strings.HasPrefix(r.stdout, "0\n") || strings.Contains(r.stdout, "LIFTED") {
@@ -293,5 +293,30 @@ func TestAttackSocketsThatNoPacketFilterSees(t *testing.T) {
 				t.Log(r.stdout)
 			}
 		})
+	}
+}
+
+// The programs of a run that start after a host was opened trust it, as those do that
+// were there before.
+func TestReapFollowsWhatIsOpenedLater(t *testing.T) {
+	var published [2]string
+	for i := range published {
+		_, authority, err := certify("later.test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		published[i] = string(authority)
+	}
+	cmd := firstWith(t, 0o755, []string{"--trust"}, "sh", "-c", `until test "$(cat /run/sbx-trust/sandbox.pem)" = "$SECOND"; do sleep 0.02; done
+		until tail -n "$(echo "$SECOND" | wc -l)" /run/sbx-trust/bundle.pem | grep -qF "$(echo "$SECOND" | sed -n 3p)"; do sleep 0.02; done; echo trusted`)
+	const world = testenv.LeaveMounts + `mount -t tmpfs none /run && mkdir /run/sbx && install -d -m 777 /run/sbx-trust && echo "$FIRST" >/run/sbx/ca.pem || exit
+		(until test -s /run/sbx-trust/bundle.pem; do sleep 0.02; done; echo "$SECOND" >/run/sbx/new; mv /run/sbx/new /run/sbx/ca.pem) & exec "$@"`
+	inner := cmd.Args
+	cmd.Args = append([]string{"unshare", "--mount", "sh", "-c", world, "sh"}, inner...)
+	cmd.Env = append(cmd.Env, "FIRST="+published[0], "SECOND="+strings.TrimSpace(published[1]))
+	r := reapResult(t, cmd)
+	r.mustExit(t, 0)
+	if !strings.Contains(r.stdout, "trusted") {
+		t.Errorf("%+v", r)
 	}
 }

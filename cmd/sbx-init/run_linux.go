@@ -17,15 +17,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/org/claude-sandbox/firewall"
-	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/firewall/control"
 	"github.com/org/claude-sandbox/firewall/kernel"
 	"github.com/org/claude-sandbox/firewall/live"
-	"github.com/org/claude-sandbox/firewall/owner"
 	"github.com/org/claude-sandbox/initproc"
-	"github.com/org/claude-sandbox/initproc/tamper"
 	"github.com/org/claude-sandbox/internal/atomicfile"
-	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/cabundle"
+	"github.com/org/claude-sandbox/internal/mountinfo"
 	"github.com/org/claude-sandbox/workspace/mountwatch"
 )
 
@@ -133,118 +131,135 @@ func (p *program) run(args []string) (err error) {
 	if err := unmarkVerified(); err != nil {
 		return err
 	}
-	mounts, err := mountwatch.Start()
+	first, err := p.firstProcess(o)
 	if err != nil {
 		return err
 	}
-	first := p.newInit(lossOf(mounts))
-	if o.lifeline {
-		// The agent's container may come up meanwhile: its command waits for the supervisor.
-		life, err := initproc.ListenLifeline(o.deadline)
-		if err != nil {
-			return err
-		}
-		first.Watches = append(first.Watches, func() error { return life.Await(p.stdin) })
-		if err := p.report(struct {
-			Closed bool   `json:"closed"`
-			Boot   string `json:"boot"` // whose packet filter it is
-		}{true, bootID()}); err != nil {
-			return err
-		}
-	}
-	first.Tell = func(err error) int { // where another process is the first, it ends with this
-		keepEnd(err)
-		return p.exitCode(err)
-	}
-
-	who := initproc.Account{}
-	reach := tamper.Who{Anyone: true}
-	if !o.sidecar {
-		if who, err = initproc.FindAccount(o.user); err != nil {
-			return err
-		}
-		reach = tamper.Who{UID: who.UID, GIDs: append(who.Groups, who.GID)}
-	}
-	policy, err := p.loadPolicy(o.policy, &reach, o.around)
+	in, err := p.readInputs(o)
 	if err != nil {
 		return err
 	}
-	resolvers, err := live.ReadResolvers(live.ResolvConf)
-	if err != nil {
-		return fmt.Errorf("finding the machine's resolvers: %w", err)
-	}
-	p.warn(policy, resolvers)
-	log, err := openAudit(o.audit, reach)
-	if err != nil {
-		return diag.WithHint(err, "give another place with --audit FILE, in a folder that only root can write")
-	}
-	lookup, err := findProcesses(o, who, resolvers)
+	log, err := openRecords(o, in)
 	if err != nil {
 		return err
 	}
-	recorder := audit.NewRecorder(log.Record, lookup.Complete)
 	closeFirewall := func() error { return nil }
 	defer func() {
-		if err := errors.Join(closeFirewall(), recorder.Close()); err != nil {
+		if err := errors.Join(closeFirewall(), log.Close()); err != nil {
 			p.printWarning(fmt.Errorf("the audit log is not complete: %w", err))
 		}
 	}()
-	published := filepath.Join(filepath.Dir(o.audit), certificates)
-	if err := os.Remove(published); err != nil && !errors.Is(err, fs.ErrNotExist) { // an earlier start's
-		return err
-	}
-	firewall, err := live.Open(ctx, live.Options{
-		Kernel: k, Resolvers: resolvers, Topology: o.topology(), Record: recorder.Record, Lookup: lookup,
+	firewall, err := p.open(ctx, o, in, live.Options{
+		Kernel: k, Resolvers: in.resolvers, Topology: o.topology(), Record: log.Record, Lookup: log.lookup,
 		Programs: first.Children.Pause, Tell: p.printError, Warn: p.printWarning,
-		Publish: func(pem []byte) error { return p.publish(published, pem, !o.sidecar) },
-	}, policy.Policy)
+	})
 	if err != nil {
 		return err
 	}
 	closeFirewall = firewall.Close
-	if err := markVerified(policy.Mode()); err != nil {
-		return err
-	}
-	// The last one: login shells wait for it.
-	if err := writeEffective(o.audit, policy.network); err != nil {
-		return err
-	}
-	socket, err := control.Listen(control.Path(o.audit, o.sidecar))
+	begin, err := announce(o, in, firewall)
 	if err != nil {
 		return err
 	}
-	begin := func() {
-		go control.Serve(socket, handler{firewall, o, reach, resolvers}.handle, refuse)
-		go firewall.Keep()
+	saveMemory(in)
+	first.Failures = firewall.Failures()
+	if o.sidecar {
+		return p.serve(first, begin, started)
 	}
-	// From now on little memory is worth more than little work, to programs that
-	// share the container's limit with us.
+	return runCommand(first, o, in, begin)
+}
+
+// firstProcess returns the process that ends when a mount that protects is lost and, with
+// --lifeline, when the supervisor goes, which hears here that the network is closed.
+func (p *program) firstProcess(o runOptions) (*initproc.Init, error) {
+	mounts, err := mountwatch.Start()
+	if err != nil {
+		return nil, err
+	}
+	first := p.newInit(lossOf(mounts))
+	first.Tell = func(err error) int { // where another process is the first, it ends with this
+		keepEnd(err)
+		return p.exitCode(err)
+	}
+	if !o.lifeline {
+		return first, nil
+	}
+	// The agent's container may come up meanwhile: its command waits for the supervisor.
+	life, err := initproc.ListenLifeline(o.deadline)
+	if err != nil {
+		return nil, err
+	}
+	first.Watches = append(first.Watches, func() error { return life.Await(p.stdin) })
+	return first, p.report(struct {
+		Closed bool   `json:"closed"`
+		Boot   string `json:"boot"` // whose packet filter it is
+	}{true, mountinfo.BootID()})
+}
+
+// open opens the firewall, with the files next to the audit log that it writes.
+func (p *program) open(ctx context.Context, o runOptions, in inputs, options live.Options) (*live.Firewall, error) {
+	certificates := cabundle.Trust{File: filepath.Join(filepath.Dir(o.audit), cabundle.Published), Warn: p.printWarning}
+	if err := os.Remove(certificates.File); err != nil && !errors.Is(err, fs.ErrNotExist) { // an earlier start's
+		return nil, err
+	}
+	options.Publish = func(pem []byte) error { return certificates.Publish(pem, !o.sidecar) }
+	options.Memory = p.restoreMemory(filepath.Join(filepath.Dir(o.audit), pushedRefs), in.reach)
+	return live.Open(ctx, options, in.policy.Policy)
+}
+
+// announce says that the rules were verified, and makes the way by which root asks the
+// firewall for more. begin serves it.
+func announce(o runOptions, in inputs, firewall *live.Firewall) (begin func(), err error) {
+	if err := markVerified(in.policy.Mode()); err != nil {
+		return nil, err
+	}
+	// The last one: login shells wait for it.
+	if err := writeEffective(o.audit, in.policy.network); err != nil {
+		return nil, err
+	}
+	socket, err := control.Listen(control.Path(o.audit, o.sidecar))
+	if err != nil {
+		return nil, err
+	}
+	return func() {
+		go control.Serve(socket, handler{firewall, o, in.reach, in.resolvers}.handle, refuse)
+		go firewall.Keep()
+	}, nil
+}
+
+// saveMemory is for the time in which the firewall serves: little memory is worth more
+// than little work then, to programs that share the container's limit with us.
+func saveMemory(in inputs) {
 	debug.SetGCPercent(gcServing)
 	// The kernel does most of the work, but for hosts whose TLS is opened. A second
 	// processor would be woken for each question and find nothing to do.
-	opensTLS := policy.Resolves() && len(policy.Operations().Hosts()) > 0
-	if !opensTLS {
+	if !in.opensTLS() {
 		runtime.GOMAXPROCS(1)
 	}
 	go debug.FreeOSMemory() // what reading the policy took
-	first.Failures = firewall.Failures()
-	if !o.sidecar {
-		showEnd(o.audit)
-		defer func() { keepEnd(err) }()
-		environ := who.Environ(os.Environ())
-		if opensTLS {
-			environ = trusting(environ)
-		}
-		argv := append(append([]string{"sbx-init", shimCommand}, who.IDs()...), "--")
-		return first.Run(append(argv, o.command...), environ, func() error {
-			// NET_RAW, too, is for changing rules: iptables needs it to find a set.
-			if err := initproc.KeepOnly(unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_KILL); err != nil {
-				return err
-			}
-			begin()
-			return nil
-		})
+}
+
+// runCommand starts the command, without rights, and ends with it.
+func runCommand(first *initproc.Init, o runOptions, in inputs, begin func()) (err error) {
+	showEnd(o.audit)
+	defer func() { keepEnd(err) }()
+	environ := in.who.Environ(os.Environ())
+	if in.opensTLS() {
+		environ = cabundle.AddVariables(environ)
 	}
+	argv := append(append([]string{"sbx-init", shimCommand}, in.who.IDs()...), "--")
+	return first.Run(append(argv, o.command...), environ, func() error {
+		// NET_RAW, too, is for changing rules: iptables needs it to find a set.
+		if err := initproc.KeepOnly(unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_KILL); err != nil {
+			return err
+		}
+		begin()
+		return nil
+	})
+}
+
+// serve is the time of a sidecar, which has no command.
+func (p *program) serve(first *initproc.Init, begin func(), started time.Time) error {
 	return first.Serve(func() error {
 		if err := initproc.KeepOnly(unix.CAP_NET_ADMIN, unix.CAP_NET_RAW); err != nil {
 			return err
@@ -257,54 +272,12 @@ func (p *program) run(args []string) (err error) {
 	})
 }
 
-// findProcesses returns the lookup of the processes behind decisions. who is the
-// command's account, the zero Account when there is none.
-func findProcesses(o runOptions, who initproc.Account, resolvers live.Resolvers) (*owner.Lookup, error) {
-	l, err := owner.New(resolvers.Servers(), os.Environ())
-	if err != nil {
-		return nil, err
-	}
-	if o.askAgent {
-		l.AskAgent()
-	}
-	if !o.sidecar {
-		if err := l.SearchAs(who.UID, who.GID); err != nil {
-			return nil, diag.WithHint(err, initproc.HintCapabilities)
-		}
-	}
-	return l, nil
-}
-
 // report tells the program that waits on our standard output how far the firewall is.
 func (p *program) report(state any) error {
 	if err := json.NewEncoder(p.stdout).Encode(state); err != nil {
 		return fmt.Errorf("reporting how far the firewall is: %w", err)
 	}
 	return nil
-}
-
-// openAudit opens the audit log where who can neither change nor replace it.
-func openAudit(path string, who tamper.Who) (*audit.Log, error) {
-	log, err := audit.OpenLog(path)
-	if err != nil {
-		return nil, err
-	}
-	how, err := who.CanChange(path)
-	if err == nil && how != "" {
-		err = fmt.Errorf("%s %s", who, how)
-	}
-	if err != nil {
-		log.Close()
-		return nil, fmt.Errorf("the audit log %s is not safe: %w", path, err)
-	}
-	return log, nil
-}
-
-// warn shows the warnings about a policy.
-func (p *program) warn(policy policyFile, resolvers live.Resolvers) {
-	for _, line := range policy.Warnings(resolvers) {
-		p.printWarning(errors.New(line))
-	}
 }
 
 // writeEffective writes the policy in force into the audit log's folder, for

@@ -60,6 +60,7 @@ type pass struct {
 type report struct {
 	diag.Finding
 	edits []jsonc.Edit // of the configuration; made whole or not at all
+	offer rule.Offer   // made only when a person wants it
 }
 
 func newPass(v *rule.View, table map[string]*rule.Rule) *pass {
@@ -67,8 +68,13 @@ func newPass(v *rule.View, table map[string]*rule.Rule) *pass {
 		ignores: map[*jsonc.Document][]*suppression{}}
 }
 
-// run applies the rules in the order of their phases and numbers.
+// run applies the rules in the order of their phases and numbers. Of a file that no tool
+// reads only that is said.
 func (c *pass) run() {
+	if isShadowed(c.View) {
+		c.apply(c.table["SBX315"])
+		return
+	}
 	var phases [4][]*rule.Rule
 	for _, r := range c.table {
 		phases[phase(r)] = append(phases[phase(r)], r)
@@ -81,6 +87,7 @@ func (c *pass) run() {
 		c.noteSpoiled()
 	}
 	c.addRendered()
+	c.addLocalFeatures()
 }
 
 // phase orders the rules: first those that find values which are wrong in
@@ -126,7 +133,8 @@ func (c *pass) apply(r *rule.Rule) {
 	}
 	for _, m := range c.Mismatches {
 		if m.Rule == r.ID {
-			c.report(r, rule.Finding{Place: m.Place, Message: m.Message, Hint: m.Hint, Edits: m.Edits})
+			c.report(r, rule.Finding{Place: m.Place, Message: m.Message, Hint: m.Hint, Edits: m.Edits,
+				Offer: rule.Offer{Edits: m.Offer}})
 		}
 	}
 	if isAbout(r, c.View) {
@@ -148,16 +156,21 @@ func (c *pass) report(r *rule.Rule, f rule.Finding) {
 	if follows || f.Doc == c.Config && c.restsOnBroken(r) {
 		return
 	}
-	c.add(f.Doc.Finding(f.Start, f.End, diag.Finding{Rule: r.ID, Severity: severity, Pointer: f.Pointer, Message: f.Message,
+	added := c.add(f.Doc.Finding(f.Start, f.End, diag.Finding{Rule: r.ID, Severity: severity, Pointer: f.Pointer, Message: f.Message,
 		Hint: f.Hint}), f.Edits)
+	if added != nil {
+		added.offer = f.Offer
+	}
 }
 
-// add adds a report, unless it is there: services of Compose share values.
-func (c *pass) add(f diag.Finding, edits []jsonc.Edit) {
-	if !c.said[f] {
-		c.said[f] = true
-		c.reports = append(c.reports, report{f, edits})
+// add adds a report and returns it, unless it is there: services of Compose share values.
+func (c *pass) add(f diag.Finding, edits []jsonc.Edit) *report {
+	if c.said[f] {
+		return nil
 	}
+	c.said[f] = true
+	c.reports = append(c.reports, report{Finding: f, edits: edits})
+	return &c.reports[len(c.reports)-1]
 }
 
 // restsOnBroken reports whether a rule's promise rests on a property with
@@ -177,7 +190,7 @@ func (c *pass) noteSpoiled() {
 		if excused, _ := c.suppressions(); c.covered(excused, r.Finding) {
 			continue
 		}
-		if spoils == rule.Mistyped {
+		if spoils == rule.Mistyped && !isTextMount(c.View, r.Finding) {
 			c.mistyped[[2]string{r.File, r.Pointer}] = true
 		}
 		if r.File != c.Config.File {
@@ -191,4 +204,11 @@ func (c *pass) noteSpoiled() {
 			c.broken[schema.Known(top)] = true
 		}
 	}
+}
+
+// isTextMount reports whether a finding is about a mount of a Feature that is written as a text.
+// The specification has objects alone; the reference CLI takes both, so that it is judged.
+func isTextMount(v *rule.View, f diag.Finding) bool {
+	return v.Kind() == devcontainer.FeatureFile && strings.HasPrefix(f.Pointer, "/mounts/") && v.Root.Find(f.Pointer) != nil &&
+		v.Root.Find(f.Pointer).Kind == jsonc.String
 }

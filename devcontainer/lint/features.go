@@ -77,7 +77,11 @@ func unknownFeatureOptions(v *rule.View, m jsonc.Member) (out []rule.Finding) {
 		if len(known) > 0 {
 			hint = "it declares " + strings.Join(known, ", ")
 		}
-		out = append(out, v.AtName(o, fmt.Sprintf("the Feature %s has no option %q", m.Name, o.Name), hint))
+		found := v.AtName(o, fmt.Sprintf("the Feature %s has no option %q", m.Name, o.Name), hint)
+		if best := diag.Suggest(o.Name, known); best != "" && m.Value.Member(best) == nil {
+			found = found.Offering(jsonc.Rename(o, best))
+		}
+		out = append(out, found)
 	}
 	return out
 }
@@ -93,5 +97,5 @@ func featureWithoutDot(v *rule.View, m jsonc.Member) []rule.Finding {
 		return nil
 	}
 	return []rule.Finding{v.AtName(m, fmt.Sprintf("%q is looked for in a registry, though a folder has that name", m.Name),
-		fmt.Sprintf("did you mean %q?", "./"+m.Name))}
+		fmt.Sprintf("did you mean %q?", "./"+m.Name)).Offering(jsonc.Rename(m, "./"+m.Name))}
 }

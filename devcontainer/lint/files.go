@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/contract"
@@ -23,6 +27,8 @@ type Files struct {
 	Findings []diag.Finding       // in the order of the files
 	Checked  int                  // files, those that a configuration names among them
 	Sources  map[string][]byte    // of the files that were checked
+
+	said map[diag.Finding]bool // configurations share files, and their findings
 }
 
 // Choose returns a finding as it is reported, and whether it is. contained says that its
@@ -30,37 +36,87 @@ type Files struct {
 type Choose func(f diag.Finding, contained bool) (diag.Finding, bool)
 
 // Text checks a devcontainer.json that is at hand and names no files.
-func (f *Files) Text(name string, src []byte) { f.project(devcontainer.Parse(name, src)) }
+func (f *Files) Text(name string, src []byte) { f.take(f.judge(devcontainer.Parse(name, src))) }
 
-// Open checks files as devcontainer.DiscoverAll names them. The error holds each file that
-// could not be read; the others are checked. It ends early when ctx does, with its error.
+// Open checks files as devcontainer.DiscoverAll names them, as many at once as there are cores. The
+// error holds each file that could not be read; the others are checked. It ends early when ctx does,
+// with its error and none of the findings.
 func (f *Files) Open(ctx context.Context, files []string) error {
+	results := make([]judgement, len(files))
+	var taken atomic.Int64
+	var work sync.WaitGroup
+	for range min(len(files), runtime.GOMAXPROCS(0)) {
+		work.Go(func() {
+			for i := int(taken.Add(1)) - 1; i < len(files) && ctx.Err() == nil; i = int(taken.Add(1)) - 1 {
+				results[i] = f.judgeFile(files[i])
+			}
+		})
+	}
+	if work.Wait(); ctx.Err() != nil {
+		return ctx.Err()
+	}
 	var failed error
-	for _, file := range files {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if filepath.Base(file) == devcontainer.SettingsName {
-			failed = errors.Join(failed, f.settings(file))
-			continue
-		}
-		failed = errors.Join(failed, devcontainer.Open(file, func(p *devcontainer.Project) error {
-			f.project(p)
-			return nil
-		}))
+	for _, r := range results {
+		failed = errors.Join(failed, r.err)
+		f.take(r)
 	}
 	return failed
 }
 
-func (f *Files) project(p *devcontainer.Project) {
+// judgement is what the rules say of one configuration.
+type judgement struct {
+	findings  []diag.Finding
+	contained bool              // it is a sandbox or an agent's container
+	sources   []*jsonc.Document // that were read
+	err       error             // why it could not be read
+}
+
+func (f *Files) judgeFile(file string) (j judgement) {
+	if filepath.Base(file) == devcontainer.SettingsName {
+		return judgeSettings(file)
+	}
+	err := devcontainer.Open(file, func(p *devcontainer.Project) error {
+		j = f.judge(p)
+		return nil
+	})
+	j.err = err
+	return j
+}
+
+func (f *Files) judge(p *devcontainer.Project) judgement {
 	p.Org = f.Org
 	v := rule.NewView(p)
 	c := newPass(v, table())
 	c.held = f.Held
-	f.add(c.findings(), v.Root != nil && (v.Sandboxed() || v.Agent()))
-	for _, doc := range p.Documents() {
-		f.checked(doc.File, doc.Src)
+	found := c.findings()
+	return judgement{findings: found, contained: v.Root != nil && (v.Sandboxed() || v.Agent()), sources: p.Documents()}
+}
+
+// take adds what is said of a configuration, without findings that another one has already.
+func (f *Files) take(j judgement) {
+	f.addOnce(j.findings, j.contained)
+	for _, doc := range j.sources {
+		if f.Sources == nil {
+			f.Sources = map[string][]byte{}
+		}
+		f.Sources[doc.File] = doc.Src
+		f.Checked++
 	}
+}
+
+// addOnce is add without findings that another configuration has already.
+func (f *Files) addOnce(findings []diag.Finding, contained bool) {
+	if f.said == nil {
+		f.said = map[diag.Finding]bool{}
+	}
+	before := len(f.Findings)
+	f.add(findings, contained)
+	added := f.Findings[before:]
+	f.Findings = append(f.Findings[:before], slices.DeleteFunc(added, func(found diag.Finding) bool {
+		again := f.said[found]
+		f.said[found] = true
+		return again
+	})...)
 }
 
 // add reports what is chosen of the findings of one configuration.
@@ -76,22 +132,13 @@ func (f *Files) add(findings []diag.Finding, contained bool) {
 	}
 }
 
-// settings checks a sandbox.jsonc on its own.
-func (f *Files) settings(name string) error {
+// judgeSettings checks a sandbox.jsonc on its own.
+func judgeSettings(name string) judgement {
 	file, err := settings.ReadFile(name)
 	if err != nil {
-		return err
+		return judgement{err: err}
 	}
 	doc, _ := jsonc.Parse(name, file.Source)
-	f.add(append(file.Findings, contract.IdleSettings(doc, false)...), true)
-	f.checked(name, file.Source)
-	return nil
-}
-
-func (f *Files) checked(name string, src []byte) {
-	if f.Sources == nil {
-		f.Sources = map[string][]byte{}
-	}
-	f.Sources[name] = src
-	f.Checked++
+	return judgement{findings: append(file.Findings, contract.IdleSettings(doc, false)...), contained: true,
+		sources: []*jsonc.Document{jsonc.Text(name, file.Source)}}
 }

@@ -88,8 +88,15 @@ func (c *pass) syntaxFixes() {
 			r.edits = []jsonc.Edit{{Start: at, End: at + 1}}
 		case jsonc.RuleSyntax:
 			at := c.Config.Offset(r.Line, r.Column)
-			if m := unquotedName.FindSubmatch(c.Config.Src[at:]); m != nil && !slices.Contains(schema.Opening, string(m[1])) {
-				r.edits = []jsonc.Edit{{Start: at, End: at + len(m[1]), Text: jsonc.Quote(string(m[1]))}}
+			m := unquotedName.FindSubmatch(c.Config.Src[at:])
+			if m == nil {
+				continue
+			}
+			edits := []jsonc.Edit{{Start: at, End: at + len(m[1]), Text: jsonc.Quote(string(m[1]))}}
+			if slices.Contains(schema.Opening, string(m[1])) {
+				r.offer.Edits = edits
+			} else {
+				r.edits = edits
 			}
 		}
 	}

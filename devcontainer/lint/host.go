@@ -384,17 +384,14 @@ func featureRights(v *rule.View) (out []rule.Finding) {
 		if r.Notation != rights.Feature || what == "" {
 			continue
 		}
-		name, hint := r.From.Name, "take it out of the Feature, or use another"
-		if !rights.IsLocal(name) {
-			if !v.Sandboxed() && !v.Agent() {
-				continue
-			}
-			name, hint = rights.FeatureID(name), "an agent there is not contained; leave it out"
-			if r.Kind == rights.Mounted {
-				what = "the host's container engine"
-			}
+		if rights.IsLocal(r.From.Name) || !v.Sandboxed() && !v.Agent() {
+			continue // the rules judge a Feature of the repository by itself
 		}
-		out = append(out, v.AtFeature(r, fmt.Sprintf("the Feature %s brings %s", name, what), hint))
+		if r.Kind == rights.Mounted {
+			what = "the host's container engine"
+		}
+		out = append(out, v.AtFeature(r, fmt.Sprintf("the Feature %s brings %s", rights.FeatureID(r.From.Name), what),
+			"an agent there is not contained; leave it out"))
 	}
 	return out
 }

@@ -28,21 +28,21 @@ func TestEveryRightInEveryNotation(t *testing.T) {
 		return [4]string{json, `"--` + option + "=" + value + `"`, key + ": ['" + value + "']", json}
 	}
 	for _, c := range []struct {
-		name, rule, feature string // the rule of the file, and of a Feature
-		notations           [4]string
+		name, rule string
+		notations  [4]string
 	}{
-		{"privileged", "SBX402", "SBX412", [4]string{`"privileged": true`, `"--privileged"`, "privileged: true", `"privileged": true`}},
-		{"capability", "SBX403", "SBX412", list("capAdd", "cap-add", "cap_add", "SYS_ADMIN")},
-		{"system calls", "SBX405", "SBX412", list("securityOpt", "security-opt", "security_opt", "seccomp=unconfined")},
-		{"labels", "SBX405", "SBX412", list("securityOpt", "security-opt", "security_opt", "label=disable")},
-		{"engine's socket", "SBX401", "SBX412", mount("/var/run/docker.sock")},
-		{"folder of the engine's socket", "SBX401", "SBX412", mount("/run")},
-		{"DOCKER_HOST", "SBX401", "SBX412", env("DOCKER_HOST", "tcp://192.0.2.1:2375")},
-		{"system folder", "SBX407", "SBX412", mount("/etc")},
-		{"keys", "SBX407", "SBX412", mount("/root/.ssh")},
-		{"X server", "SBX417", "SBX412", mount("/tmp/.X11-unix")},
-		{"SSH agent", "SBX417", "SBX412", mount("/run/host-services/ssh-auth.sock")},
-		{"key in a variable", "SBX501", "SBX501", env("NPM_TOKEN", key)},
+		{"privileged", "SBX402", [4]string{`"privileged": true`, `"--privileged"`, "privileged: true", `"privileged": true`}},
+		{"capability", "SBX403", list("capAdd", "cap-add", "cap_add", "SYS_ADMIN")},
+		{"system calls", "SBX405", list("securityOpt", "security-opt", "security_opt", "seccomp=unconfined")},
+		{"labels", "SBX405", list("securityOpt", "security-opt", "security_opt", "label=disable")},
+		{"engine's socket", "SBX401", mount("/var/run/docker.sock")},
+		{"folder of the engine's socket", "SBX401", mount("/run")},
+		{"DOCKER_HOST", "SBX401", env("DOCKER_HOST", "tcp://192.0.2.1:2375")},
+		{"system folder", "SBX407", mount("/etc")},
+		{"keys", "SBX407", mount("/root/.ssh")},
+		{"X server", "SBX417", mount("/tmp/.X11-unix")},
+		{"SSH agent", "SBX417", mount("/run/host-services/ssh-auth.sock")},
+		{"key in a variable", "SBX501", env("NPM_TOKEN", key)},
 	} {
 		compose := devcontainer.Memory{
 			".devcontainer/devcontainer.json": `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/", "overrideCommand": true}`,
@@ -81,8 +81,8 @@ func TestEveryRightInEveryNotation(t *testing.T) {
 			"property":                   {reported(alone(image(c.notations[0]))), c.rule},
 			"runArgs":                    {reported(alone(image(`"runArgs": [` + c.notations[1] + `]`))), c.rule},
 			"Compose":                    {ids(t, compose), c.rule},
-			"Feature":                    {ids(t, feature), c.feature},
-			"Feature that one depends":   {ids(t, depending), c.feature},
+			"Feature":                    {ids(t, feature), c.rule},
+			"Feature that one depends":   {ids(t, depending), c.rule},
 			"LABEL":                      {ids(t, dockerfile), c.rule},
 			"label of a service":         {ids(t, labelled), c.rule},
 			"label of a service's build": {ids(t, byImage), c.rule},
@@ -111,7 +111,7 @@ func TestEachRightOfAFeature(t *testing.T) {
 	for _, f := range lint.Check(p) {
 		all += fmt.Sprintf("%s:%d: %s [%s]\n", f.File, f.Line, f.Message, f.Rule)
 	}
-	for _, want := range []string{"brings the capability SYS_ADMIN", "brings seccomp=unconfined", "brings / of the host", "brings ~/.ssh of the host",
+	for _, want := range []string{"the capability SYS_ADMIN reaches", "seccomp=unconfined switches", ": / of the host is mounted", "~/.ssh of the host is mounted",
 		"tool/devcontainer-feature.json:2: NPM_TOKEN holds what looks like a key [SBX501]"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("nothing says %q:\n%s", want, all)

@@ -292,7 +292,8 @@ func arrayCommand(v *rule.View, n *jsonc.Node) []rule.Finding {
 	if line := words[0].Text; strings.Contains(strings.TrimSpace(line), " ") && !strings.Contains(line, "/") &&
 		slices.ContainsFunc(words[1:], func(w *jsonc.Node) bool { return strings.Contains(strings.TrimSpace(w.Text), " ") }) {
 		return []rule.Finding{v.AtValue(n, fmt.Sprintf("this starts one program, called %q", jsonc.Abbreviate(line)),
-			`an array is one command; write several as one text with &&, or as an object: {"NAME": "…", "OTHER": "…"}`)}
+			`an array is one command; write several as one text with &&, or as an object: {"NAME": "…", "OTHER": "…"}`).
+			Offering(jsonc.Replace(n, jsonc.Quote(joined(words))))}
 	}
 	for _, w := range words[1:] {
 		if shellWord.MatchString(w.Text) {
@@ -303,14 +304,26 @@ func arrayCommand(v *rule.View, n *jsonc.Node) []rule.Finding {
 	return nil
 }
 
-// shadowed reports a configuration that tools do not reach.
-func shadowed(v *rule.View) (out []rule.Finding) {
-	if v.Tree == nil || v.InFolder() || v.Dir != v.Home || path.Base(v.Config.File) != ".devcontainer.json" {
-		return
+// joined is one text of several commands, of which each runs if those before it succeed.
+func joined(commands []*jsonc.Node) string {
+	var texts []string
+	for _, c := range commands {
+		texts = append(texts, strings.TrimSpace(c.Text))
 	}
-	if v.Tree.Kind(path.Join(v.Home, ".devcontainer", "devcontainer.json")) == devcontainer.File {
-		out = append(out, v.AtMissing(nil, ".devcontainer/devcontainer.json comes first, and this file is not read",
-			"keep one of the two, or move this one to .devcontainer/NAME/devcontainer.json"))
+	return strings.Join(texts, " && ")
+}
+
+// isShadowed reports whether tools do not reach the configuration, because another one comes first.
+func isShadowed(v *rule.View) bool {
+	return v.Root != nil && v.Tree != nil && !v.InFolder() && v.Dir == v.Home && path.Base(v.Config.File) == ".devcontainer.json" &&
+		v.Tree.Kind(path.Join(v.Home, ".devcontainer", "devcontainer.json")) == devcontainer.File
+}
+
+// shadowed reports such a configuration.
+func shadowed(v *rule.View) []rule.Finding {
+	if !isShadowed(v) {
+		return nil
 	}
-	return out
+	return []rule.Finding{v.AtMissing(nil, ".devcontainer/devcontainer.json comes first, and this file is not read",
+		"keep one of the two, or move this one to .devcontainer/NAME/devcontainer.json")}
 }

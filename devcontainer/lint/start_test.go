@@ -84,7 +84,7 @@ func TestWhatDoesNotStart(t *testing.T) {
 		{"a registry with a port", devcontainer.Memory{".devcontainer/devcontainer.json": `{"image": "localhost:5000/a/b:1"}`}, ""},
 		{"a user that the image lacks", devcontainer.Memory{".devcontainer/devcontainer.json": `{"image": "node:24", "remoteUser": "vscode"}`}, `SBX703 "vscode"`},
 		{"a user of a Feature", devcontainer.Memory{".devcontainer/devcontainer.json": `{"image": "node:24", "remoteUser": "vscode", "features": {"./x": {}}}`,
-			".devcontainer/x/devcontainer-feature.json": `{"id": "x", "version": "1.0.0"}`}, ""},
+			".devcontainer/x/devcontainer-feature.json": `{"id": "x", "version": "1.0.0"}`, ".devcontainer/x/install.sh": ""}, ""},
 		{"a volume with a path for its name", config(`"mounts": ["source=/tmp/x,target=/x"]`), `SBX310 "source=/tmp/x,target=/x"`},
 		{"another container's port", config(`"forwardPorts": ["db:5432"]`), ""},
 

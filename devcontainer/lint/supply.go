@@ -52,7 +52,7 @@ func hintVersion(image string) string {
 func unpinnedImages(v *rule.View) (out []rule.Finding) {
 	for _, i := range startImages(v) {
 		if _, tag, _ := rights.SplitImage(i.name); tag != "" && tag != "latest" {
-			out = append(out, rule.Finding{Place: i.at, Message: unpinnedMessage(i.name), Hint: hintDigest})
+			out = append(out, rule.Finding{Place: i.at, Message: unpinnedMessage(i.name), Hint: hintDigest, Offer: pinOf(v, i)})
 		}
 	}
 	return out
@@ -62,10 +62,18 @@ func unpinnedImages(v *rule.View) (out []rule.Finding) {
 func floatingImages(v *rule.View) (out []rule.Finding) {
 	for _, i := range startImages(v) {
 		if name, tag, _ := rights.SplitImage(i.name); tag == "" || tag == "latest" {
-			out = append(out, rule.Finding{Place: i.at, Message: newestMessage(name), Hint: hintVersion(name)})
+			out = append(out, rule.Finding{Place: i.at, Message: newestMessage(name), Hint: hintVersion(name), Offer: pinOf(v, i)})
 		}
 	}
 	return out
+}
+
+// pinOf offers to pin an image that the configuration itself names.
+func pinOf(v *rule.View, i namedImage) (none rule.Offer) {
+	if n := v.Root.Member("image"); n != nil && i.at.Doc == v.Config && i.at.Start == n.Start {
+		return rule.Offer{Image: i.name}
+	}
+	return none
 }
 
 // builds reports whether a Dockerfile or Compose wins over the image.
@@ -203,6 +211,9 @@ func dependedOn(entries *jsonc.Node, id string) bool {
 // piped reports downloads that are run unseen.
 func pipedToShell(v *rule.View) (out []rule.Finding) {
 	for _, r := range v.Of(rights.HostCommand, rights.Hook) {
+		if rights.IsLocal(r.From.Name) {
+			continue // found in the Feature's own file
+		}
 		r.Node.Walk(func(n *jsonc.Node) {
 			if n.Kind != jsonc.String || !strings.Contains(n.Text, "curl") && !strings.Contains(n.Text, "wget") {
 				return

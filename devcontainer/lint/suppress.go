@@ -175,28 +175,35 @@ func linesBelow(doc *jsonc.Document, comment jsonc.Comment) (from, to int) {
 	if doc.Shared(comment.Start) {
 		return line, line
 	}
-	var next *jsonc.Node
-	var start int
-	look := func(n *jsonc.Node, at int) {
-		if at >= comment.End && (next == nil || at < start) {
-			next, start = n, at
-		}
-	}
-	look(doc.Root, doc.Root.Start)
-	doc.Root.Walk(func(n *jsonc.Node) {
-		for _, m := range n.Members {
-			look(m.Value, m.NameStart)
-		}
-		for _, e := range n.Elements {
-			look(e, e.Start)
-		}
-	})
+	next, start := nextFrom(doc.Root, doc.Root.Start, comment.End)
 	if next == nil {
 		return line, line
 	}
 	from, _ = doc.Position(start)
 	to, _ = doc.Position(next.End - 1)
 	return from, to
+}
+
+// nextFrom returns the first member, element or value of n that starts at an offset or
+// behind it, and its start; nil when there is none. n itself starts at start.
+func nextFrom(n *jsonc.Node, start, offset int) (*jsonc.Node, int) {
+	if start >= offset {
+		return n, start
+	}
+	if n.End <= offset {
+		return nil, 0
+	}
+	for _, m := range n.Members {
+		if next, at := nextFrom(m.Value, m.NameStart, offset); next != nil {
+			return next, at
+		}
+	}
+	for _, e := range n.Elements {
+		if next, at := nextFrom(e, e.Start, offset); next != nil {
+			return next, at
+		}
+	}
+	return nil, 0
 }
 
 // below returns the lines of what follows the comment on line i (from 0):

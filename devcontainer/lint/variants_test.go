@@ -115,7 +115,7 @@ func TestFilesThatAreMissing(t *testing.T) {
 		{"local Feature", image(`"features": {"./f": {}}`), "", devcontainer.Memory{".devcontainer/f/devcontainer-feature.json": feature, ".devcontainer/f/install.sh": ""}},
 		{"no local Feature", image(`"features": {"./g": {}}`), "SBX311", devcontainer.Memory{}},
 		{"Feature outside .devcontainer", image(`"features": {"../f": {}}`), "SBX311", devcontainer.Memory{"f/devcontainer-feature.json": feature}},
-		{"Feature with the engine's socket", image(`"features": {"./f": {}}`), "SBX412", devcontainer.Memory{".devcontainer/f/devcontainer-feature.json": `{"id": "f", "mounts": [{"type": "bind", "source": "/var/run/docker.sock", "target": "/s"}]}`}},
+		{"Feature with the engine's socket", image(`"features": {"./f": {}}`), "SBX401", devcontainer.Memory{".devcontainer/f/install.sh": "", ".devcontainer/f/devcontainer-feature.json": `{"id": "f", "mounts": [{"type": "bind", "source": "/var/run/docker.sock", "target": "/s"}]}`}},
 		{"no lock", image(`"features": {"ghcr.io/a/b/c:1.0.0": {}}`), "SBX610", devcontainer.Memory{}},
 		{"lock of another version", image(`"features": {"ghcr.io/a/b/c:1": {}}`), "SBX605", devcontainer.Memory{".devcontainer/devcontainer-lock.json": `{"features": {"ghcr.io/a/b/c:1": {"version": "2.0.0", "resolved": "ghcr.io/a/b/c@` + anyDigest + `", "integrity": "` + anyDigest + `"}}}`}},
 		{"lock with a forged sum", image(`"features": {"ghcr.io/a/b/c:1": {}}`), "SBX605", devcontainer.Memory{".devcontainer/devcontainer-lock.json": `{"features": {"ghcr.io/a/b/c:1": {"version": "1.0.0", "resolved": "ghcr.io/a/b/c@` + anyDigest + `", "integrity": "sha256:0000000000000000000000000000000000000000000000000000000000000000"}}}`}},

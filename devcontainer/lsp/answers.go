@@ -12,6 +12,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/schema"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/schemas"
 )
 
 // fixAll is the kind of the action that corrects everything that is safe; an editor can
@@ -52,11 +53,11 @@ func (s *server) hover(p place) (any, *replyError) {
 			parts = append(parts, part+fmt.Sprintf("\n\n[More about %s](%s)", r.ID, manual.URI(r)))
 		}
 	}
-	if table, ok := tableOf(t.name); ok && len(parts) == 0 {
+	if accepts := acceptsOf(t.name); accepts != nil && len(parts) == 0 {
 		where := cursorAt(t.src, t.offset(p.Position))
 		if where.known && len(where.path) > 0 {
-			if accepted := schema.Accepts(table, where.path); accepted.What != "" {
-				part := fmt.Sprintf("`%s` is %s.", where.path[len(where.path)-1], accepted.What)
+			if accepted := accepts(where.path); accepted.What != "" {
+				part := fmt.Sprintf("`%s`: %s.", where.path[len(where.path)-1], strings.TrimSuffix(accepted.What, "."))
 				if len(accepted.Values) > 0 {
 					part += " Accepted: `" + strings.Join(accepted.Values, "`, `") + "`."
 				}
@@ -70,17 +71,22 @@ func (s *server) hover(p place) (any, *replyError) {
 	return map[string]any{"contents": map[string]string{"kind": "markdown", "value": strings.Join(parts, "\n\n---\n\n")}}, nil
 }
 
-// tableOf returns the table of a file's properties.
-func tableOf(name string) (schema.Table, bool) {
+// acceptsOf returns what says which names and values a file accepts; nil when nothing does.
+func acceptsOf(name string) func(path []string) schema.Accepted {
+	of := func(table schema.Table) func([]string) schema.Accepted {
+		return func(path []string) schema.Accepted { return schema.Accepts(table, path) }
+	}
 	switch base := filepath.Base(name); {
 	case base == devcontainer.FeatureName:
-		return schema.FeatureTable, true
+		return of(schema.FeatureTable)
 	case base == devcontainer.TemplateName:
-		return schema.TemplateTable, true
+		return of(schema.TemplateTable)
 	case devcontainer.IsConfiguration(name):
-		return schema.ConfigTable, true
+		return of(schema.ConfigTable)
+	case schemas.Has(base):
+		return func(path []string) schema.Accepted { return schema.Accepted(schemas.Accepts(base, path)) }
 	}
-	return 0, false
+	return nil
 }
 
 type textEdit struct {
@@ -109,25 +115,25 @@ func (s *server) completion(p place) (any, *replyError) {
 	if t == nil {
 		return items, nil
 	}
-	table, ok := tableOf(t.name)
+	accepts := acceptsOf(t.name)
 	where := cursorAt(t.src, t.offset(p.Position))
-	if !ok || !where.known {
+	if accepts == nil || !where.known {
 		return items, nil
 	}
 	at := span{t.place(where.start), t.place(where.end)}
 	if !where.atName {
-		accepted := schema.Accepts(table, where.path)
+		accepted := accepts(where.path)
 		for _, value := range accepted.Values {
 			items = append(items, completionItem{value, kindValue, accepted.What, value, textEdit{at, value}})
 		}
 		return items, nil
 	}
 	object := where.path[:len(where.path)-1]
-	for _, name := range schema.Accepts(table, object).Names {
+	for _, name := range accepts(object).Names {
 		if slices.Contains(where.names, name) {
 			continue
 		}
-		what := schema.Accepts(table, append(slices.Clone(object), name)).What
+		what := accepts(append(slices.Clone(object), name)).What
 		text := jsonc.Quote(name)
 		if !where.hasValue {
 			text += ": "
@@ -171,7 +177,7 @@ func (s *server) codeActions(p struct {
 	if j := s.judged[t.name]; j != nil && string(j.source) == string(t.src) {
 		for _, c := range j.corrections {
 			if wants("quickfix") && t.span(c.Finding).touches(p.Range) {
-				actions = append(actions, codeAction{Title: titleOf(c.Finding), Kind: "quickfix", Preferred: true,
+				actions = append(actions, codeAction{Title: titleOf(c.Finding), Kind: "quickfix", Preferred: c.Safe,
 					Diagnostics: []diagnostic{t.diagnostic(c.Finding)}, Edit: editing(t.uri, t.edits(c.Edits))})
 			}
 		}
@@ -211,7 +217,7 @@ func (t *text) edits(edits []jsonc.Edit) []textEdit {
 // fixed returns the text of an open configuration after all corrections, nil when it stays
 // as it is.
 func (s *server) fixed(t *open) (out []byte) {
-	if len(s.judged[t.name].corrections) == 0 {
+	if !slices.ContainsFunc(s.judged[t.name].corrections, func(c lint.Proposal) bool { return c.Safe }) {
 		return nil
 	}
 	texts := map[string][]byte{}

@@ -28,7 +28,7 @@ type open struct {
 // judgement is what is known of a configuration.
 type judgement struct {
 	findings    map[string][]diag.Finding // by file
-	corrections []lint.Correction
+	corrections []lint.Proposal
 	files       []string // that were read for it
 	source      []byte   // of the configuration, as it was judged
 }

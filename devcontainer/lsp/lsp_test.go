@@ -365,6 +365,33 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
+// Our own files are completed from their schemas.
+func TestCompletionOfOurFiles(t *testing.T) {
+	const settings = ".devcontainer/sandbox.jsonc"
+	uri := project(t, map[string]string{config: `{}`, settings: `{}`, "sbx-devc.jsonc": `{}`})
+	e := newEditor(t)
+	e.start("utf-8")
+	for _, c := range []struct{ file, text, want string }{
+		{settings, `{"n|`, `"network": `},
+		{settings, `{"network": {"mode": "|"}}`, `"allowlist"`},
+		{settings, `{"secrets": [{"n|`, `"name": `},
+		{"sbx-devc.jsonc", `{"validate": {"ru|`, `"rules": `},
+	} {
+		before, after, _ := strings.Cut(c.text, "|")
+		e.open(uri(c.file), before+after)
+		var items []struct{ TextEdit struct{ NewText string } }
+		e.ask("textDocument/completion", at(uri(c.file), 0, len(before)), &items)
+		found := false
+		for _, i := range items {
+			found = found || i.TextEdit.NewText == c.want
+		}
+		if !found {
+			t.Errorf("%s: %v without %q", c.text, items, c.want)
+		}
+		e.notify("textDocument/didClose", map[string]any{"textDocument": map[string]any{"uri": uri(c.file)}})
+	}
+}
+
 // Bytes that are no message, messages that are too large or come at the wrong time.
 func TestHostileMessages(t *testing.T) {
 	frame := func(body string) string { return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body) }

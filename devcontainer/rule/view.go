@@ -75,6 +75,14 @@ type Finding struct {
 	Message, Hint string
 	Severity      diag.Severity // "" = the rule's
 	Edits         []jsonc.Edit  // of the configuration, that repair it
+	Offer         Offer         // instead of Edits, where only a person can say that it was meant so
+}
+
+// Offer is a change of the configuration that corrects a finding if it is wanted: either edits, or
+// the name of an image that is to be followed by its digest.
+type Offer struct {
+	Edits []jsonc.Edit
+	Image string
 }
 
 // AtRight is a finding at a right.
@@ -138,6 +146,12 @@ func (v *View) AtMissing(n *jsonc.Node, message, hint string) Finding {
 // FixedBy adds the edits that repair what the finding says.
 func (f Finding) FixedBy(edits []jsonc.Edit) Finding {
 	f.Edits = edits
+	return f
+}
+
+// Offering adds edits that correct the finding if a person wants them.
+func (f Finding) Offering(edits []jsonc.Edit) Finding {
+	f.Offer.Edits = edits
 	return f
 }
 

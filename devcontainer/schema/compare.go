@@ -2,7 +2,6 @@ package schema
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/org/claude-sandbox/devcontainer/rights"
@@ -16,6 +15,7 @@ type Mismatch struct {
 	rights.Place
 	Message, Hint string
 	Edits         []jsonc.Edit // that correct it; nil when that needs the author
+	Offer         []jsonc.Edit // that correct it if the author wants them
 }
 
 // Config compares a devcontainer.json.
@@ -76,7 +76,7 @@ func Misspelt(found []Mismatch, n *jsonc.Node, names ...string) bool {
 
 // Known returns the property that a top-level name was most likely meant to be,
 // or "".
-func Known(name string) string { return diag.Suggest(name, slices.Sorted(maps.Keys(everyKind))) }
+func Known(name string) string { return diag.Suggest(name, everyName) }
 
 // comparison is one walk over a document.
 type comparison struct {
@@ -125,3 +125,5 @@ func (c *comparison) missing(n *jsonc.Node, rule, message, hint string) *Mismatc
 }
 
 func (m *Mismatch) fix(edits []jsonc.Edit) { m.Edits = edits }
+
+func (m *Mismatch) offer(edits []jsonc.Edit) { m.Offer = edits }

@@ -115,7 +115,9 @@ func (c *comparison) topLevel(props map[string]shape, noEffect []string, why str
 		case known:
 			c.check(m.Value, p)
 		case legacy[m.Name] != "":
-			c.name(m, "SBX207", fmt.Sprintf("%q is a legacy property", m.Name), "move it to "+legacy[m.Name]).fix(c.moveLegacy(m))
+			moved := c.name(m, "SBX207", fmt.Sprintf("%q is a legacy property", m.Name), "move it to "+legacy[m.Name])
+			moved.fix(c.moveLegacy(m))
+			moved.offer(c.mergeLegacy(m))
 		case outside[m.Name] != "":
 			c.name(m, "SBX208", fmt.Sprintf("%q is not in the specification", m.Name), outside[m.Name])
 		case slices.Contains(noEffect, m.Name):

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/jsonc"
@@ -32,6 +33,53 @@ func (c *comparison) moveLegacy(m jsonc.Member) []jsonc.Edit {
 		return append(doc.AddMember(custom, "vscode", "{"+jsonc.Quote(m.Name)+": "+value+"}"), doc.RemoveMember(root, i)...)
 	}
 	return append(doc.AddMember(vscode, m.Name, value), doc.RemoveMember(root, i)...)
+}
+
+// mergeLegacy adds what a legacy list or object has to the property that is there already, and takes
+// it out; nothing when a name would have two values.
+func (c *comparison) mergeLegacy(m jsonc.Member) (edits []jsonc.Edit) {
+	there := c.root.Member("customizations").Member("vscode").Member(m.Name)
+	i := slices.IndexFunc(c.root.Members, func(x jsonc.Member) bool { return x.NameStart == m.NameStart })
+	if there == nil || there.Kind != m.Value.Kind {
+		return nil
+	}
+	switch there.Kind {
+	case jsonc.Array:
+		var missing []string
+		for _, e := range m.Value.Elements {
+			text, ok := e.Str()
+			if !ok {
+				return nil
+			}
+			if !slices.ContainsFunc(there.Elements, func(x *jsonc.Node) bool { return x.TextOr("") == text }) {
+				missing = append(missing, jsonc.Quote(text))
+			}
+		}
+		if len(missing) > 0 {
+			edits = c.doc.AddElement(there, strings.Join(missing, ",\n"))
+		}
+	case jsonc.Object:
+		var missing []string
+		for _, e := range m.Value.Members {
+			value := string(c.doc.Src[e.Value.Start:e.Value.End])
+			switch other := there.Member(e.Name); {
+			case other == nil:
+				missing = append(missing, jsonc.Quote(e.Name)+": "+c.doc.Outdented(e.Value))
+			case string(c.doc.Src[other.Start:other.End]) != value:
+				return nil
+			}
+		}
+		if len(missing) == 0 {
+			break
+		}
+		name, value, _ := strings.Cut(strings.Join(missing, ",\n"), ": ")
+		if text, err := strconv.Unquote(name); err == nil {
+			edits = c.doc.AddMember(there, text, value)
+		}
+	default:
+		return nil
+	}
+	return append(edits, c.doc.RemoveMember(c.root, i)...)
 }
 
 // Opening are the properties that a slip of the pen must not start to act by

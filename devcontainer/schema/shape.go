@@ -127,7 +127,10 @@ var (
 )
 
 // everyKind holds the properties that some kind has.
-var everyKind = merged(imageKind, buildKind, dockerFileKind, composeKind)
+var (
+	everyKind = merged(imageKind, buildKind, dockerFileKind, composeKind)
+	everyName = slices.Sorted(maps.Keys(everyKind))
+)
 
 // unfinishedKind is what has a build that names no Dockerfile: dockerFile may be
 // what is missing, so nothing is out of place.
@@ -218,9 +221,13 @@ func (c *comparison) unknown(n *jsonc.Node, m jsonc.Member, props map[string]sha
 	}
 	known := slices.Sorted(maps.Keys(props))
 	r := c.name(m, "SBX201", fmt.Sprintf("unknown property %q", m.Name), DidYouMean(m.Name, known))
-	if best := diag.Suggest(m.Name, known); best != "" && sameButForCase(best, m.Name) && !slices.Contains(Opening, best) &&
-		n.Member(best) == nil && n.Count(m.Name) == 1 {
+	best := diag.Suggest(m.Name, known)
+	switch {
+	case best == "" || n.Member(best) != nil || n.Count(m.Name) != 1:
+	case sameButForCase(best, m.Name) && !slices.Contains(Opening, best):
 		r.fix(jsonc.Rename(m, best))
+	default:
+		r.offer(jsonc.Rename(m, best))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/devcontainer/lint"
 	"github.com/org/claude-sandbox/devcontainer/org"
 	"github.com/org/claude-sandbox/internal/diag"
 )
@@ -137,6 +138,9 @@ func (c *Choice) Judge(f diag.Finding, contained bool) (diag.Finding, bool) {
 func (c *Choice) JudgeKnown(f diag.Finding, contained bool) (diag.Finding, bool) {
 	return c.run.Judge(c.Selection, nil, contained, f)
 }
+
+// Files checks files by this choice.
+func (c *Choice) Files() lint.Files { return lint.Files{Org: c.Org, Held: c.Holds, Choose: c.Judge} }
 
 // BaselineFile is where the baseline of a choice is written.
 func (c *Choice) BaselineFile() string {

@@ -4,7 +4,9 @@
 //	baseline ─ ReadBaseline ───────────────────┼─► Run.Judge(finding) ─► shown, and how severe
 //	command line, organisation's policy ───────┘
 //
-// Choices does this for all files of one run, each by the files of its own folder.
+// Choices does this for all files of one run, each by the files of its own folder. Check
+// runs the rules over the files by their choices, counts the bad findings, and makes new
+// baselines.
 //
 // A later word wins over an earlier one: profile, categories, rules, overrides, command
 // line. An organisation's policy wins over all of them: what it holds is neither switched

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,7 +31,13 @@ const (
 type Request struct {
 	Command string `json:"command"`
 	Input   []byte `json:"input,omitempty"` // what the command reads; most read nothing
+
+	keep *func(net.Conn)
 }
+
+// Keep has take get the connection behind the response, for a command that goes on. Open
+// is for such commands. Others' connections end with the response.
+func (r Request) Keep(take func(net.Conn)) { *r.keep = take }
 
 // Response is the answer to a command: what the command that asked has to print,
 // and its exit code.
@@ -101,16 +108,26 @@ func Serve(l *net.UnixListener, handle func(Request) Response, refuse func(error
 			continue // the client was gone already
 		}
 		go func() {
-			defer conn.Close()
+			var keep func(net.Conn)
+			defer func() {
+				if keep == nil {
+					conn.Close()
+				}
+			}()
 			request, err := readRequest(conn)
 			if err != nil {
 				_ = json.NewEncoder(conn).Encode(refuse(err)) // a client that has gone gets none
 				return
 			}
+			request.keep = &keep
 			one.Lock()
 			response := handle(request)
 			one.Unlock()
-			_ = json.NewEncoder(conn).Encode(response)
+			if err := json.NewEncoder(conn).Encode(response); keep != nil && err == nil {
+				keep(conn)
+			} else {
+				keep = nil
+			}
 		}()
 	}
 }
@@ -132,32 +149,60 @@ func readRequest(conn *net.UnixConn) (r Request, err error) {
 	if uid != 0 {
 		return r, fmt.Errorf("user %d is not root", uid)
 	}
-	return r, nil
+	return r, conn.SetReadDeadline(time.Time{})
 }
 
 // Call sends a request to the firewall at the socket path. It waits for as long
 // as the firewall takes. Its errors have hints.
 func Call(path string, r Request) (Response, error) {
+	answer, conn, err := Open(path, r)
+	if err == nil {
+		conn.Close()
+	}
+	return answer, err
+}
+
+// Open is Call for a command that goes on: the connection is open behind the response.
+func Open(path string, r Request) (Response, net.Conn, error) {
 	conn, err := net.Dial("unix", path)
 	switch {
 	case errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM):
 		err = fmt.Errorf("only root may speak to the firewall: %w", err)
-		return Response{}, diag.WithHint(err,
+		return Response{}, nil, diag.WithHint(err,
 			"run it as root (docker exec -u root ...); what was refused, and why, everybody may read: sbx-init log")
 	case errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED):
 		err = fmt.Errorf("no firewall answers: %w", err)
-		return Response{}, diag.WithHint(err, "run it in the container whose sbx-init set the firewall up "+
+		return Response{}, nil, diag.WithHint(err, "run it in the container whose sbx-init set the firewall up "+
 			"(in a sidecar topology: the firewall's own), with the --audit that was given there")
 	case err != nil:
-		return Response{}, fmt.Errorf("speaking to the firewall: %w", err)
+		return Response{}, nil, fmt.Errorf("speaking to the firewall: %w", err)
 	}
-	defer conn.Close()
-	if err := json.NewEncoder(conn).Encode(r); err != nil {
-		return Response{}, fmt.Errorf("speaking to the firewall: %w", err)
+	answer, err := exchange(conn, r)
+	if err != nil {
+		conn.Close()
+		return Response{}, nil, err
 	}
-	var answer Response
-	if err := json.NewDecoder(conn).Decode(&answer); err != nil {
-		return Response{}, fmt.Errorf("the firewall gave no answer: %w", err)
+	return answer, conn, nil
+}
+
+// exchange sends a request and reads the response, and no byte of what is behind
+// either.
+func exchange(conn net.Conn, r Request) (answer Response, err error) {
+	request, err := json.Marshal(r)
+	if err == nil {
+		_, err = conn.Write(request) // no line end: it could be read as the first byte behind the request
+	}
+	if err != nil {
+		return answer, fmt.Errorf("speaking to the firewall: %w", err)
+	}
+	var line []byte
+	for one := make([]byte, 1); !bytes.HasSuffix(line, []byte{'\n'}); line = append(line, one...) {
+		if _, err := io.ReadFull(conn, one); err != nil {
+			return answer, fmt.Errorf("the firewall gave no answer: %w", err)
+		}
+	}
+	if err := json.Unmarshal(line, &answer); err != nil {
+		return answer, fmt.Errorf("the firewall gave no answer: %w", err)
 	}
 	return answer, nil
 }

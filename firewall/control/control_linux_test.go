@@ -127,3 +127,40 @@ func TestCallWithoutAFirewall(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A command that goes on keeps its connection, and every byte behind the response; a
+// user who is not root gets no such connection.
+func TestAttackAnotherUserKeepsTheConnection(t *testing.T) {
+	testenv.Root(t)
+	path := serve(t, func(r Request) Response {
+		r.Keep(func(c net.Conn) {
+			defer c.Close()
+			_, _ = io.WriteString(c, "kept")
+			_, _ = io.CopyN(c, c, 4)
+		})
+		return Response{Stdout: r.Command}
+	})
+	r, conn, err := Open(path, Request{Command: "keys"})
+	if err != nil || r.Stdout != "keys" {
+		t.Fatal(r, err)
+	}
+	defer conn.Close()
+	_, _ = io.WriteString(conn, "echo")
+	if got, err := io.ReadAll(conn); string(got) != "keptecho" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if err := errors.Join(os.Chmod(filepath.Dir(filepath.Dir(path)), 0o755), os.Chmod(filepath.Dir(path), 0o755), os.Chmod(path, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	netnstest.New(t).Sandbox.As(54321, func() {
+		r, conn, err := Open(path, Request{Command: "keys"})
+		if err != nil || r.Code != 70 {
+			t.Errorf("%+v, %v", r, err)
+			return
+		}
+		defer conn.Close()
+		if got, _ := io.ReadAll(conn); len(got) > 0 {
+			t.Errorf("it hears %q", got)
+		}
+	})
+}

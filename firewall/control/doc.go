@@ -5,5 +5,6 @@
 //
 // The socket is a file with mode 0600, not an abstract name, which every process
 // of the network namespace could reach. Whatever its mode becomes, Serve answers
-// root alone. Requests are handled one at a time.
+// root alone. Requests are handled one at a time. A command that goes on keeps its
+// connection: the tunnel to the process that holds keys is one.
 package control

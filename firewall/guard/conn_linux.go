@@ -28,6 +28,8 @@ type conn struct {
 	opened   bool         // the relay carries it; written by Server.admit
 	upstream *net.TCPConn // written by Server.connected
 
+	byAddress bool // it is open whatever it asks for, see openByAddress; set before Server.admit
+
 	// relayed are the relay's connections to the site and where each leads;
 	// written by Server.join and Server.leave.
 	relayed   map[*net.TCPConn]netip.AddrPort
@@ -134,6 +136,8 @@ func (c *conn) serveAny(ctx context.Context) error {
 	case first[0] == recordHandshake:
 		c.layer = audit.LayerSNI
 		return c.serveTLS(ctx)
+	case c.openByAddress():
+		return c.serveAddress(ctx, "")
 	case isToken(string(first)):
 		c.layer = audit.LayerHTTP
 		return c.serveHTTP(ctx)
@@ -215,7 +219,7 @@ const maxNames = 32
 // A name that was judged before on this connection is judged again, for its
 // address may be another's by now, but recorded once.
 func (c *conn) judge(ctx context.Context, name string) ([]netip.Addr, error) {
-	if local, ok := c.client.LocalAddr().(*net.TCPAddr); ok && c.dst == unmap(local.AddrPort()) {
+	if c.isForGuard() {
 		return nil, &refusal{name: name, rule: ruleGuard, why: "the guard is no proxy: connect to the address of " + name,
 			alert: alertAccessDenied}
 	}
@@ -241,6 +245,12 @@ func (c *conn) judge(ctx context.Context, name string) ([]netip.Addr, error) {
 		}
 	}
 	return addrs, nil
+}
+
+// isForGuard reports whether the client connected to the guard itself, and was not led to it.
+func (c *conn) isForGuard() bool {
+	local, ok := c.client.LocalAddr().(*net.TCPAddr)
+	return ok && c.dst == unmap(local.AddrPort())
 }
 
 // addresses returns the addresses of name that the policy allows. chosen says that

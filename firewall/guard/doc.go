@@ -31,7 +31,10 @@
 // A host at which entries name operations is opened: package relay gets the
 // connection with its ClientHello, and connects to the site by the guard's dialer, to
 // addresses that are judged as above. Such a host hears nothing without TLS, and a
-// connection ends when a new policy opens what was sealed.
+// connection ends when a new policy opens what was sealed. In a policy with such entries
+// the guard also gets connections that are open by address: they pass unread, unless they
+// are for an opened host or its address could be theirs. In mode audit it gets those to
+// learned addresses on port 443, and refuses none for what it asks.
 //
 // The guard does not see into the TLS of other hosts: the Host of a request, renegotiated
 // names, whose session a ticket is, and the inner name of Encrypted Client

@@ -41,6 +41,13 @@ func (n names) Addresses(_ context.Context, name string, _ netip.Addr) []netip.A
 
 func (names) Aliases(string) []string { return nil }
 
+func (n names) NamesAt(addr netip.Addr) []string {
+	if addr != n.addr {
+		return nil
+	}
+	return []string{"ok.test", "also.test", "evil.test"}
+}
+
 // site is the destination: it takes down what arrives, byte for byte, and
 // answers as its handler says.
 type site struct {

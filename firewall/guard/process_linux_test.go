@@ -73,6 +73,8 @@ func (yardNames) Addresses(_ context.Context, name string, _ netip.Addr) []netip
 
 func (yardNames) Aliases(string) []string { return nil }
 
+func (yardNames) NamesAt(netip.Addr) []string { return nil }
+
 // guardPart is the guard with the real recorder and log. It answers "state" on
 // standard input with its open files, goroutines and bytes of heap and stacks.
 func guardPart() error {

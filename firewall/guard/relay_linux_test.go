@@ -183,6 +183,33 @@ func TestAttackOperationOnASealedConnection(t *testing.T) {
 	}
 }
 
+// addressOpen is a policy with an entry for the site's address, which is loopback here
+// and so none of a real entry's.
+type addressOpen struct{ *firewall.Policy }
+
+func (addressOpen) Decide(string, netip.Addr, uint16, firewall.Proto) firewall.Decision {
+	return firewall.Decision{Verdict: firewall.Allow}
+}
+
+// TestAttackOperationOnAConnectionByAddress keeps a connection that was open by its
+// address, when entries begin to name operations at a host that has this address.
+func TestAttackOperationOnAConnectionByAddress(t *testing.T) {
+	o := newOpened(t)
+	const other = "https://elsewhere.test GET /v1/**"
+	o.server.SetPolicy(addressOpen{openedPolicy(t, other)})
+	conn := tls.Client(o.dial(), &tls.Config{ServerName: "also.test", InsecureSkipVerify: true})
+	if err := conn.Handshake(); err != nil {
+		t.Fatal(err)
+	}
+	if got := conn.ConnectionState().PeerCertificates[0]; !slices.Equal(got.Raw, certificate().Certificate[0]) {
+		t.Fatalf("the certificate is %v's", got.Subject)
+	}
+	o.server.SetPolicy(addressOpen{openedPolicy(t, other, opensOK)})
+	if _, err := conn.Read(make([]byte, 1)); err == nil || isTimeout(err) {
+		t.Errorf("the connection stands: %v", err)
+	}
+}
+
 func isTimeout(err error) bool {
 	var timeout net.Error
 	return errors.As(err, &timeout) && timeout.Timeout()

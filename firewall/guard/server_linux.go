@@ -35,6 +35,9 @@ type Names interface {
 
 	// Aliases returns the aliases on the way from name to those addresses.
 	Aliases(name string) []string
+
+	// NamesAt returns the names that have led to an address, in no order.
+	NamesAt(addr netip.Addr) []string
 }
 
 // Options configures a Server. Everything but Relay, Timeout and MaxConns is
@@ -109,9 +112,11 @@ func New(opts Options) *Server {
 func (s *Server) SetPolicy(p Policy) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	opensOthers := !slices.Equal(s.policy.Operations().Hosts(), p.Operations().Hosts())
 	s.policy = p
 	for c := range s.conns {
-		if !c.allowed(p) {
+		// The address of one that goes by its address could be that of a host which is opened now.
+		if !c.allowed(p) || c.byAddress && opensOthers {
 			c.cancel()
 		}
 	}

@@ -60,6 +60,8 @@ func (h twoHomes) Addresses(context.Context, string, netip.Addr) []netip.Addr {
 
 func (twoHomes) Aliases(string) []string { return nil }
 
+func (twoHomes) NamesAt(netip.Addr) []string { return nil }
+
 // The client believes itself connected and cannot try another address.
 func TestDeadAddressIsReplaced(t *testing.T) {
 	s := sink(t, answer)
@@ -81,6 +83,8 @@ func (h homes) Addresses(_ context.Context, name string, _ netip.Addr) []netip.A
 }
 
 func (homes) Aliases(string) []string { return nil }
+
+func (homes) NamesAt(netip.Addr) []string { return nil }
 
 // A connection that leads to another address than the client chose is for the
 // names that have that address.

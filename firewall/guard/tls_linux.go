@@ -19,6 +19,10 @@ var helloRetry = []byte{
 // serveTLS judges the name of the ClientHello and joins both sides.
 func (c *conn) serveTLS(ctx context.Context) error {
 	name, size, err := c.readHello(&flight{})
+	var unread *refusal
+	if (errors.As(err, &unread) || err == nil && !c.opens(name)) && c.openByAddress() {
+		return c.serveAddress(ctx, name)
+	}
 	if err != nil {
 		return err
 	}

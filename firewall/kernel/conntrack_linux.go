@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -73,19 +72,8 @@ const (
 )
 
 // tracked returns how many connections the namespace tracks.
-func (c *conn) tracked() (count uint32, err error) {
-	found := false
-	err = c.ask(unix.NFNL_SUBSYS_CTNETLINK<<8|getStats, 0, func(m *message) { m.netfilter(unix.AF_UNSPEC, 0) }, func(body []byte) {
-		for kind, value := range netfilterAttributes(body) {
-			if kind == globalEntries && len(value) == 4 {
-				count, found = binary.BigEndian.Uint32(value), true
-			}
-		}
-	})
-	if err == nil && !found {
-		err = errors.New("the kernel's answer holds no number")
-	}
-	return count, err
+func (c *conn) tracked() (uint32, error) {
+	return c.askNumber(unix.NFNL_SUBSYS_CTNETLINK<<8|getStats, globalEntries)
 }
 
 // forget is Cut for the kernel's table of connections.

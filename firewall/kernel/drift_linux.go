@@ -1,10 +1,8 @@
 package kernel
 
 import (
-	"encoding/binary"
 	"fmt"
 
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 )
 
@@ -19,22 +17,9 @@ func (k *Kernel) Generation() (generation uint32, ok bool, err error) {
 	if err := k.here(); err != nil {
 		return 0, false, err
 	}
-	req := nl.NewNetlinkRequest(unix.NFNL_SUBSYS_NFTABLES<<8|unix.NFT_MSG_GETGEN, 0)
-	req.AddData(&nl.Nfgenmsg{NfgenFamily: unix.AF_UNSPEC, Version: nl.NFNETLINK_V0})
-	replies, err := req.Execute(unix.NETLINK_NETFILTER, 0)
+	generation, err = k.lister.askNumber(unix.NFNL_SUBSYS_NFTABLES<<8|unix.NFT_MSG_GETGEN, unix.NFTA_GEN_ID)
 	if err != nil {
 		return 0, false, fmt.Errorf("asking for the generation of the rules: %w", err)
 	}
-	for _, reply := range replies {
-		attrs, err := nl.ParseRouteAttr(reply[min(nl.SizeofNfgenmsg, len(reply)):])
-		if err != nil {
-			return 0, false, fmt.Errorf("asking for the generation of the rules: %w", err)
-		}
-		for _, a := range attrs {
-			if a.Attr.Type == unix.NFTA_GEN_ID && len(a.Value) == 4 {
-				return binary.BigEndian.Uint32(a.Value), true, nil
-			}
-		}
-	}
-	return 0, false, fmt.Errorf("asking for the generation of the rules: the kernel's reply holds none")
+	return generation, true, nil
 }

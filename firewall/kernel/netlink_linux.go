@@ -114,6 +114,22 @@ func (c *conn) ask(kind, flags uint16, fill func(*message), each func(body []byt
 	}
 }
 
+// askNumber asks netfilter for a number of 32 bits, which the answer has as an attribute.
+func (c *conn) askNumber(kind, attribute uint16) (number uint32, err error) {
+	found := false
+	err = c.ask(kind, 0, func(m *message) { m.netfilter(unix.AF_UNSPEC, 0) }, func(body []byte) {
+		for kind, value := range netfilterAttributes(body) {
+			if kind == attribute && len(value) == 4 {
+				number, found = binary.BigEndian.Uint32(value), true
+			}
+		}
+	})
+	if err == nil && !found {
+		err = errors.New("the kernel's answer holds no number")
+	}
+	return number, err
+}
+
 // receive reads one datagram of what the kernel sends unasked. It errs with
 // unix.ENOBUFS when the kernel had no room for some, and with os.ErrClosed.
 func (c *conn) receive() ([]byte, error) {

@@ -58,9 +58,9 @@ func (c connections) keep(f kernel.Flow) bool {
 		// The rules refuse port 53 to all but the resolver before they look at
 		// connections, so only its own pass.
 		return !c.starting
-	case from && c.policy.Guards(to) && !c.policy.Decide("", f.Real.Addr(), to.Number, to.Proto).Allowed():
-		// One that the guard did not make began when it was off, or by an
-		// address entry that is gone: it was never asked for its name.
+	case from && c.policy.Guards(to) && (c.policy.GuardsAddresses() || !c.policy.Decide("", f.Real.Addr(), to.Number, to.Proto).Allowed()):
+		// One that the guard did not make began when it was off, or by an address
+		// entry that is gone or guarded now: it was never asked for its name.
 		return c.guard[f.Src] && c.connects(f.Real.Addr(), to)
 	case from:
 		return c.connects(f.Real.Addr(), to)

@@ -11,6 +11,7 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/firewall/kernel"
+	"github.com/org/claude-sandbox/firewall/operation"
 	"github.com/org/claude-sandbox/firewall/owner"
 	"github.com/org/claude-sandbox/internal/visible"
 )
@@ -36,6 +37,9 @@ func (p Policy) Warnings(r Resolvers) (lines []string) {
 	case firewall.ModeAudit:
 		lines = []string{"mode audit: the whole internet is open and what is reached is recorded; " +
 			"private networks, metadata and what \"deny\" lists stay closed"}
+		if p.Operations() != nil {
+			lines = append(lines, "entries about operations refuse nothing in mode audit: what they would refuse is recorded")
+		}
 	}
 	if p.Resolves() && len(r.Addrs) == 0 {
 		lines = append(lines, ResolvConf+" names no resolver, so no name can be resolved")
@@ -60,6 +64,8 @@ type Options struct {
 	// known to the programs that shall trust them. It is called before a policy
 	// with such hosts is in force.
 	Publish func(certificates []byte) error
+	// Memory is what the sandbox did that decisions about operations depend on.
+	Memory *operation.Memory
 	// Tell hears what goes wrong while the firewall stands, and Warn about records
 	// that it does without.
 	Tell, Warn func(error)

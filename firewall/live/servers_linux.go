@@ -35,6 +35,7 @@ type servers struct {
 	record    func(audit.Record) error
 	complete  func(*audit.Record)
 	publish   func([]byte) error
+	memory    *operation.Memory
 	failures  chan error // has room for two sockets of each
 
 	resolver   *resolver.Server
@@ -44,11 +45,12 @@ type servers struct {
 
 	mu    sync.Mutex
 	relay *relay.Relay // nil until a policy opens a host
+	keyed bool         // a process that holds keys has come
 }
 
 func newServers(o Options, installer resolver.Installer, record func(audit.Record) error) *servers {
 	return &servers{kernel: o.Kernel, resolvers: o.Resolvers, installer: installer, record: record, complete: o.Lookup.Complete,
-		publish: o.Publish, failures: make(chan error, 4)}
+		publish: o.Publish, memory: o.Memory, failures: make(chan error, 4)}
 }
 
 // start starts what the policy needs and does not run yet.
@@ -76,9 +78,29 @@ func (s *servers) openHosts(hosts []operation.Host) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.relay == nil {
-		s.relay = relay.New(relay.Options{Publish: s.publish, Roots: relay.SystemRoots, Record: s.record, Memory: operation.NewMemory()})
+		s.relay = relay.New(relay.Options{Publish: s.publish, Roots: relay.SystemRoots, Record: s.record, Memory: s.memory})
 	}
 	return s.relay.SetHosts(hosts)
+}
+
+// TakeKeys makes ready for a process that has keys for hosts. The caller gives take the
+// connection to it, once: from then on requests to these hosts go by that process alone.
+func (f *Firewall) TakeKeys(hosts []operation.Host) (take func(net.Conn), err error) {
+	s := f.servers
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.relay == nil:
+		return nil, errors.New("this firewall opens no host's TLS, so no request can have a key")
+	case s.keyed:
+		return nil, errors.New("a process has given its keys already")
+	}
+	s.keyed = true
+	return func(stream net.Conn) {
+		process := relay.NewKeysProcess(stream, hosts)
+		s.relay.SetKeysProcess(process)
+		_ = process.Announce() // one that is gone has no use for it
+	}, nil
 }
 
 // serveOpened carries a connection to a host whose TLS is opened.

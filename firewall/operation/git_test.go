@@ -199,6 +199,27 @@ func TestAttackOperationGitForeignCommits(t *testing.T) {
 	}
 }
 
+// After the firewall starts again a sandbox goes on with the refs that it pushed, where
+// its memory is kept, and with none where it is not.
+func TestARestartKeepsTheRefsOfASandbox(t *testing.T) {
+	t.Parallel()
+	f := newForge(t, "git:git.example.com/acme/app push refs/heads/agent/*")
+	var kept Pushed
+	f.gate.memory = RestoreMemory(nil, func(p Pushed) { kept = p })
+	f.commit("one")
+	f.must(f.work, "git", "push", "-q", "origin", "HEAD:refs/heads/agent/mine")
+	f.commit("two")
+	for _, step := range []struct {
+		memory *Memory
+		passes bool
+	}{{NewMemory(), false}, {RestoreMemory(kept, nil), true}} {
+		f.gate.memory = step.memory
+		if out, err := f.run(f.work, "git", "push", "origin", "HEAD:refs/heads/agent/mine"); err == nil != step.passes {
+			t.Errorf("%v: %s", kept, out)
+		}
+	}
+}
+
 const zeros = "0000000000000000000000000000000000000000"
 
 // emptyPack is a pack without objects; the server has those of these tests.

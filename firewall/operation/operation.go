@@ -11,7 +11,7 @@ import (
 type Request struct {
 	Host   string // canonical: the name of the certificate that the client accepted, and of its Host or :authority
 	Port   uint16
-	Method string // as sent; methods are case-sensitive
+	Method string // as sent, for methods are case-sensitive, or WebSocket
 	Path   Path
 	Query  string      // raw, without "?"
 	Header http.Header // only read
@@ -69,8 +69,8 @@ func (h Host) String() string {
 	return name + ":" + strconv.Itoa(int(h.Port))
 }
 
-// matches reports whether the canonical name and port are h's.
-func (h Host) matches(name string, port uint16) bool {
+// Matches reports whether the canonical name and port are h's.
+func (h Host) Matches(name string, port uint16) bool {
 	if port != h.Port {
 		return false
 	}
@@ -84,7 +84,7 @@ func (h Host) matches(name string, port uint16) bool {
 // covers reports whether h means every host that o does.
 func (h Host) covers(o Host) bool {
 	if !o.Wildcard {
-		return h.matches(o.Name, o.Port)
+		return h.Matches(o.Name, o.Port)
 	}
 	return h.Wildcard && h.Port == o.Port && (h.Name == o.Name || strings.HasSuffix(o.Name, "."+h.Name))
 }

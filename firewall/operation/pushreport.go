@@ -3,6 +3,7 @@ package operation
 import (
 	"bytes"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -146,6 +147,9 @@ func (m *Memory) recordPush(repo repository, ref, id string) {
 	key := repo.String() + " " + ref
 	if _, known := m.pushed[key]; known || len(m.pushed) < maxPushed {
 		m.pushed[key] = id
+		if m.changed != nil {
+			m.changed(maps.Clone(m.pushed))
+		}
 	}
 }
 

@@ -135,7 +135,7 @@ func (r *registries) judge(_ *Memory, req *Request, body *Body) Decision {
 	d := Decision{Operation: r.kind.word + " " + req.Method + " " + req.Path.Raw}
 	d.Reason = r.kind.word + ":read is for downloads, and this is none that it knows"
 	for _, s := range r.sites {
-		if s.host.matches(req.Host, req.Port) && r.decide(&d, s, req, body) {
+		if s.host.Matches(req.Host, req.Port) && r.decide(&d, s, req, body) {
 			break
 		}
 	}

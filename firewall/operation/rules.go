@@ -2,6 +2,7 @@ package operation
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -54,6 +55,7 @@ type kind struct {
 var kinds = []kind{
 	{word: "git", compile: compileGit, covers: coversGit, words: wordsGit},
 	{word: "github", compile: compileGitHub, covers: coversGitHub, words: wordsGitHub},
+	{word: "gitlab", compile: compileGitLab, covers: coversGitLab, words: wordsGitLab},
 	npmRegistry.asKind(),
 	pypiRegistry.asKind(),
 	goRegistry.asKind(),
@@ -229,19 +231,34 @@ func (r *Rules) GitHosts() (hosts []Host) {
 
 // Opens reports whether the TLS of a host is opened: by its canonical name.
 func (r *Rules) Opens(name string, port uint16) bool {
-	return slices.ContainsFunc(r.Hosts(), func(h Host) bool { return h.matches(name, port) })
+	return slices.ContainsFunc(r.Hosts(), func(h Host) bool { return h.Matches(name, port) })
 }
 
 // Memory is what one sandbox did that later decisions depend on, such as the refs
 // that it pushed. It outlives a change of the rules and is safe for concurrent use.
 type Memory struct {
-	mu     sync.Mutex
-	pushed map[string]string   // "host/repository ref" -> object id
-	ids    map[string][]string // of GitHub's objects -> repository
+	mu      sync.Mutex
+	pushed  Pushed
+	changed func(Pushed)        // nil = nobody keeps it
+	ids     map[string][]string // of GitHub's objects -> repository
 }
 
+// Pushed is where this sandbox left the refs that it pushed: "host/repository ref" ->
+// object id.
+type Pushed map[string]string
+
 // NewMemory returns the memory of a sandbox that did nothing yet.
-func NewMemory() *Memory { return &Memory{pushed: map[string]string{}, ids: map[string][]string{}} }
+func NewMemory() *Memory { return RestoreMemory(Pushed{}, nil) }
+
+// RestoreMemory returns the memory of a sandbox that pushed, and did nothing else that
+// counts. It tells changed, unless nil, each time when more is pushed; the map is its own.
+func RestoreMemory(pushed Pushed, changed func(Pushed)) *Memory {
+	pushed = maps.Clone(pushed)
+	if pushed == nil {
+		pushed = Pushed{}
+	}
+	return &Memory{pushed: pushed, changed: changed, ids: map[string][]string{}}
+}
 
 // Decide judges a request. The body is peeked at, and none of it is lost.
 func (r *Rules) Decide(m *Memory, req *Request, body *Body) Decision {
@@ -255,7 +272,7 @@ func (r *Rules) Decide(m *Memory, req *Request, body *Body) Decision {
 	}
 	known := false
 	for _, s := range r.services {
-		if !slices.ContainsFunc(s.hosts(), func(h Host) bool { return h.matches(req.Host, req.Port) }) {
+		if !slices.ContainsFunc(s.hosts(), func(h Host) bool { return h.Matches(req.Host, req.Port) }) {
 			continue
 		}
 		d := s.judge(m, req, body)

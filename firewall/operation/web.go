@@ -18,10 +18,14 @@ type webEntry struct {
 	paths   [][]string // segments; "*" = one, "**" = any number of them, last only
 }
 
+// WebSocket is the Method of a request that asks for a WebSocket (RFC 6455), whose
+// messages pass unread. No request has it as its own.
+const WebSocket = "WEBSOCKET"
+
 // webMethods are those that an entry can name. CONNECT and TRACE are no
 // operation of an API.
 var webMethods = []string{
-	http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+	http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, WebSocket,
 }
 
 func compileWeb(entries []entry) (service, []Problem) {
@@ -173,7 +177,7 @@ func (w *web) judge(_ *Memory, req *Request, _ *Body) Decision {
 		return d
 	}
 	for _, e := range w.entries {
-		if e.host.matches(req.Host, req.Port) && slices.Contains(e.methods, req.Method) && e.allowsPath(req.Path) {
+		if e.host.Matches(req.Host, req.Port) && slices.Contains(e.methods, req.Method) && e.allowsPath(req.Path) {
 			d.Allowed, d.Rule, d.Reason = true, e.text, "the entry names this method and path"
 			return d
 		}

@@ -23,18 +23,35 @@
 //
 //   - another authority than the SNI's name and the port of the connection (421),
 //     Host and :authority that differ, a target that is no path;
-//   - CONNECT, TRACE, every upgrade, a body of a GET or HEAD, announced trailers of a
-//     request (others are dropped), a Connection field that names more than the
-//     connection's end;
+//   - CONNECT, TRACE, every upgrade but one to a WebSocket, a body of a GET or HEAD,
+//     announced trailers of a request (others are dropped), a Connection field that
+//     names more than the connection's end or that upgrade;
 //   - fields by which servers take a request for another one (X-HTTP-Method-Override,
 //     X-Original-URL, X-Forwarded-Host and their like), two fields where one can
 //     count, more than 128 fields or 64 KiB of them.
+//
+// A WebSocket begins when the host answers the request's key. Its messages pass unread,
+// until the host is no longer opened.
 //
 // TLS takes no early data and no tickets. At most 200 streams are open on a
 // connection, and each holds at most 256 KiB that the other side has not read.
 // Bodies are passed on as they come; a decision holds as much as its kind needs.
 // No redirect is followed, nothing is compressed or cached. Alt-Svc is taken out
 // of responses, because it leads past the relay.
+//
+// Requests to a host that may have a key of the user's go by the process that holds the
+// keys (keyed.go). It is no part of the firewall: in a run it is sbx-devc on the host.
+//
+//	Relay, as above ── HTTP of an allowed request ──► KeyServer ── credential.Keys.Choose, Attach
+//	Connection.Dial ◄─ TLS with the host, as bytes ──    │  answers without the key ◄─ the host
+//
+// KeyServer is a Relay as well. It reads and judges each request anew by the entries of
+// its keys, so that a firewall which lets everything through gets no key for it. The
+// firewall makes the connections, so that its rules about addresses hold, and carries
+// TLS that it cannot read. Redirects are not followed. The key is masked in heads,
+// bodies and trailers of answers, also as base64, hex, percent- or JSON-escaped; a
+// compressed answer is refused. An answer of which a program asks for one part after
+// the other (Range) can give the key in parts.
 //
 // The keys of the sandbox's authorities never leave this process. Their certificates
 // are good for the names of the opened hosts alone, in every program that trusts them.

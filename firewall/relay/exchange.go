@@ -14,6 +14,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/credential"
 	"github.com/org/claude-sandbox/firewall/operation"
 )
 
@@ -26,6 +27,7 @@ type exchange struct {
 	request *operation.Request
 	body    *operation.Body
 	observe func(status int, header http.Header) io.WriteCloser
+	key     *credential.Key // nil = none goes with it
 }
 
 type exchangeKey struct{}
@@ -45,8 +47,8 @@ func (r *Relay) handler(silent *log.Logger) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		s := req.Context().Value(sessionKey{}).(*session)
-		body := operation.NewBody(req.Body)
-		request, d, status := s.judge(req, body)
+		x := &exchange{session: s, body: operation.NewBody(req.Body)}
+		d, status := s.judge(req, x)
 		if d.Allowed && s.broken != nil {
 			d.Allowed, d.Reason, status = false, s.why(s.broken), http.StatusBadGateway
 		}
@@ -60,7 +62,9 @@ func (r *Relay) handler(silent *log.Logger) http.Handler {
 			if req.ProtoMajor == 1 { // the host may answer before it has read the whole body
 				_ = http.NewResponseController(w).EnableFullDuplex()
 			}
-			x := &exchange{s, request, body, d.Observe}
+			if x.observe = d.Observe; x.key != nil {
+				w = &masked{w, x.key.Redactor()}
+			}
 			proxy.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), exchangeKey{}, x)))
 		}
 	})
@@ -68,17 +72,41 @@ func (r *Relay) handler(silent *log.Logger) http.Handler {
 
 // judge decides about a request. status is of the refusal. In mode audit the
 // entries refuse nothing, and what cannot be read is refused all the same.
-func (s *session) judge(req *http.Request, body *operation.Body) (_ *operation.Request, d operation.Decision, status int) {
+func (s *session) judge(req *http.Request, x *exchange) (d operation.Decision, status int) {
 	request, no := readRequest(req, s.to.Name, s.to.Dst.Port())
 	if no != nil {
-		return nil, operation.Decision{Rule: ruleRelay, Reason: no.reason}, no.status
+		return operation.Decision{Rule: ruleRelay, Reason: no.reason}, no.status
+	}
+	x.request = request
+	if s.relay.options.keys != nil {
+		x.key, d = s.chooseKey(request, x.body)
+		return d, http.StatusForbidden
 	}
 	rules, audit := s.to.Rules()
-	d = s.decide(rules, request, body)
+	d = s.decide(rules, request, x.body)
 	if !d.Allowed && audit {
 		d.Allowed, d.Rule, d.Reason = true, firewall.RuleUnlisted, "would be denied: "+d.Reason
 	}
-	return request, d, http.StatusForbidden
+	return d, http.StatusForbidden
+}
+
+// chooseKey finds the key of a request that the firewall allowed. Without one the
+// request goes as the agent sent it.
+func (s *session) chooseKey(request *operation.Request, body *operation.Body) (key *credential.Key, d operation.Decision) {
+	defer func() {
+		if p := recover(); p != nil {
+			key, d = nil, operation.Decision{Reason: fmt.Sprintf("the request could not be judged: %v", p)}
+		}
+	}()
+	if request.Method == operation.WebSocket { // its messages could not be searched for the key
+		return nil, operation.Decision{Allowed: true}
+	}
+	o := s.relay.options
+	if key, d = o.keys.Choose(o.Memory, request, body); key == nil {
+		return nil, operation.Decision{Allowed: true}
+	}
+	o.used(key.Name, d.Operation)
+	return key, d
 }
 
 // decide asks the rules. One that fails refuses.
@@ -125,17 +153,26 @@ func rewrite(p *httputil.ProxyRequest) {
 			io.Closer
 		}{x.body.Rest(), p.Out.Body}
 	}
-	if x.observe != nil {
+	if x.key != nil {
+		p.Out.URL.RawQuery = x.key.Attach(p.Out.Header, p.Out.URL.RawQuery)
+	}
+	if x.observe != nil || x.key != nil {
 		p.Out.Header.Set("Accept-Encoding", "identity")
 	}
 }
 
 func modifyResponse(res *http.Response) error {
-	if res.StatusCode == http.StatusSwitchingProtocols { // no request asked for it, and what comes behind it is not judged
-		return errors.New("it leaves HTTP")
+	x := exchangeOf(res.Request.Context())
+	if res.StatusCode == http.StatusSwitchingProtocols && (x.request.Method != operation.WebSocket || !agreesToWebSocket(res)) {
+		return errors.New("it leaves HTTP") // what comes behind that is not judged
 	}
 	res.Header.Del("Alt-Svc")
-	if x := exchangeOf(res.Request.Context()); x.observe != nil {
+	if x.key != nil {
+		if err := maskBody(res, x.key.Redactor()); err != nil {
+			return err
+		}
+	}
+	if x.observe != nil {
 		if w := x.observe(res.StatusCode, res.Header); w != nil {
 			res.Body = &observed{ReadCloser: res.Body, to: w}
 		}
@@ -166,8 +203,12 @@ func unanswered(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		panic(http.ErrAbortHandler) // the client is gone
 	}
-	s := exchangeOf(r.Context()).session
-	refuse(w, s.to, operation.Decision{Reason: s.why(err)}, http.StatusBadGateway)
+	x := exchangeOf(r.Context())
+	reason := x.session.why(err)
+	if x.key != nil {
+		reason = x.key.Redactor().String(reason)
+	}
+	refuse(w, x.session.to, operation.Decision{Reason: reason}, http.StatusBadGateway)
 }
 
 // refuse answers in the host's place, for people and agents to read.

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/credential"
 	"github.com/org/claude-sandbox/firewall/operation"
 	"github.com/org/claude-sandbox/firewall/relay"
 )
@@ -177,6 +178,7 @@ type box struct {
 	relay *relay.Relay
 	roots *x509.CertPool // the sandbox's authorities
 
+	entries   []string
 	published []string
 
 	mu      sync.Mutex
@@ -205,7 +207,7 @@ func newBox(t testing.TB, h *host, entries ...string) *box {
 	if entries == nil {
 		entries = []string{usual}
 	}
-	b := &box{t: t, rules: compile(t, entries...), roots: x509.NewCertPool()}
+	b := &box{t: t, entries: entries, rules: compile(t, entries...), roots: x509.NewCertPool()}
 	b.relay = relay.New(relay.Options{
 		Memory: operation.NewMemory(), Record: b.record,
 		Roots: func() (*x509.CertPool, error) { return world().pool, nil },
@@ -243,6 +245,67 @@ func newBox(t testing.TB, h *host, entries ...string) *box {
 		b.serving.Wait()
 	})
 	return b
+}
+
+// withKeys has a process of its own add keys, as a run does.
+func (b *box) withKeys(values map[string]string, bindings ...credential.Binding) *keyed {
+	b.t.Helper()
+	used, unused, err := credential.Bind(bindings, b.entries)
+	if err != nil || len(unused) > 0 {
+		b.t.Fatal(unused, err)
+	}
+	keys, err := credential.Fill(used, values)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	k := &keyed{}
+	server := relay.NewKeyServer(keys, func() (*x509.CertPool, error) { return world().pool, nil }, k.note)
+	inside, outside := net.Pipe()
+	k.inside = &tee{Conn: inside}
+	ended := make(chan struct{})
+	go func() { server.Serve(outside); close(ended) }()
+	process := relay.NewKeysProcess(k.inside, keys.Hosts())
+	b.relay.SetKeysProcess(process)
+	b.t.Cleanup(func() {
+		process.Close()
+		<-ended
+		server.Close()
+	})
+	return k
+}
+
+// keyed is the process that holds keys.
+type keyed struct {
+	inside *tee
+	mu     sync.Mutex
+	used   []string
+}
+
+func (k *keyed) note(name, operation string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.used = append(k.used, name+": "+operation)
+}
+
+// tee keeps what the firewall's side of the tunnel saw.
+type tee struct {
+	net.Conn
+	mu   sync.Mutex
+	seen bytes.Buffer
+}
+
+func (t *tee) Read(p []byte) (int, error) {
+	n, err := t.Conn.Read(p)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.seen.Write(p[:n])
+	return n, err
+}
+
+func (t *tee) saw() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.seen.String()
 }
 
 func (b *box) connection(c net.Conn, h *host) relay.Connection {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/credential"
 	"github.com/org/claude-sandbox/firewall/operation"
 )
 
@@ -47,6 +48,12 @@ type Options struct {
 
 	// Memory is what the sandbox did that decisions depend on.
 	Memory *operation.Memory
+
+	// Of a KeyServer's relay: the keys, and who is told of their use. Without them the
+	// relay judges; with them the firewall has judged, and the keys' entries decide
+	// which key goes with a request.
+	keys *credential.Keys
+	used func(name, operation string)
 }
 
 // Connection is a client's connection to a name that was judged.
@@ -76,6 +83,7 @@ type Relay struct {
 
 	mu          sync.Mutex
 	authorities []*authority // the first one that covers a name certifies it
+	holder      *KeysProcess // nil = no host has a key
 }
 
 // New returns a relay, which serves until Close.
@@ -96,6 +104,11 @@ func New(o Options) *Relay {
 		ErrorLog:                     silent,
 		ConnContext:                  func(ctx context.Context, c net.Conn) context.Context { return withSession(ctx, sessionOf(c)) },
 		HTTP2:                        boundedStreams(),
+	}
+	if o.keys != nil { // its clients' connections have no TLS
+		r.server.Protocols = new(http.Protocols)
+		r.server.Protocols.SetHTTP1(true)
+		r.server.Protocols.SetUnencryptedHTTP2(true)
 	}
 	go func() { _ = r.server.Serve(r.arrived) }() // it ends with arrived, in Close
 	return r
@@ -148,6 +161,25 @@ func (r *Relay) SetHosts(hosts []operation.Host) error {
 	}
 	r.authorities = append(r.authorities, a)
 	return nil
+}
+
+// SetKeysProcess has the connections to hosts that may have a key made by the process
+// that holds the keys, for as long as this relay works: when the process is gone, these
+// hosts cannot be reached.
+func (r *Relay) SetKeysProcess(k *KeysProcess) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.holder = k
+}
+
+// keysProcess returns the process that connects to a host; nil = the relay does itself.
+func (r *Relay) keysProcess(name string, port uint16) *KeysProcess {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.holder == nil || !r.holder.holds(name, port) {
+		return nil
+	}
+	return r.holder
 }
 
 // authorityFor returns the authority for a name; nil = none is good for it. The

@@ -31,8 +31,9 @@ func readRequest(r *http.Request, name string, port uint16) (*operation.Request,
 	if err := checkAuthority(r, name, port); err != nil {
 		return nil, err
 	}
+	method := r.Method
 	switch r.Method {
-	case http.MethodConnect, http.MethodTrace:
+	case http.MethodConnect, http.MethodTrace, operation.WebSocket:
 		return nil, unreadable("%s is no operation", r.Method)
 	case http.MethodGet, http.MethodHead:
 		// There are servers that overlook it, and take it for the next request.
@@ -43,6 +44,12 @@ func readRequest(r *http.Request, name string, port uint16) (*operation.Request,
 	if err := checkFields(r); err != nil {
 		return nil, err
 	}
+	if len(r.Header["Upgrade"]) > 0 {
+		if err := checkWebSocket(r); err != nil {
+			return nil, err
+		}
+		method = operation.WebSocket
+	}
 	target, query, _ := strings.Cut(r.RequestURI, "?")
 	path, err := operation.ParsePath(target)
 	if err != nil {
@@ -51,7 +58,7 @@ func readRequest(r *http.Request, name string, port uint16) (*operation.Request,
 	if i := strings.IndexFunc(query, func(c rune) bool { return c <= ' ' || c >= 0x7f || c == '#' }); i >= 0 {
 		return nil, unreadable("the query holds a byte that must be encoded")
 	}
-	return &operation.Request{Host: name, Port: port, Method: r.Method, Path: path, Query: query, Header: r.Header}, nil
+	return &operation.Request{Host: name, Port: port, Method: method, Path: path, Query: query, Header: r.Header}, nil
 }
 
 // checkAuthority holds Host and :authority against the name that the connection
@@ -109,14 +116,16 @@ func checkFields(r *http.Request) *unread {
 	switch {
 	case count > maxFields:
 		return &unread{http.StatusRequestHeaderFieldsTooLarge, fmt.Sprintf("the request has more than %d fields", maxFields)}
-	case len(r.Header["Upgrade"]) > 0:
-		return unreadable("the request asks to leave HTTP for %q", r.Header.Get("Upgrade"))
 	case len(r.Trailer) > 0:
 		return unreadable("the request has fields behind its body")
 	}
 	for _, option := range strings.Split(strings.Join(r.Header["Connection"], ","), ",") {
 		switch strings.ToLower(strings.TrimSpace(option)) {
 		case "", "close", "keep-alive", "te":
+		case "upgrade":
+			if len(r.Header["Upgrade"]) == 0 {
+				return unreadable("the request asks to leave HTTP and does not say for what")
+			}
 		default:
 			return unreadable("the field Connection names %q", strings.TrimSpace(option))
 		}

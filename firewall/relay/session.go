@@ -31,7 +31,7 @@ type session struct {
 	broken    error // why the host cannot be spoken to
 
 	mu    sync.Mutex
-	ready *tls.Conn          // the first connection to the host; nil once it is used
+	ready net.Conn           // the first connection to the host; nil once it is used
 	hosts map[*hostConn]bool // open connections to the host
 	over  bool
 }
@@ -61,9 +61,13 @@ func withSession(ctx context.Context, s *session) context.Context {
 	return context.WithValue(ctx, sessionKey{}, s)
 }
 
-// sessionOf returns the session of a connection that handshake returned.
+// sessionOf returns the session of a connection that handshake returned, or of a
+// session's client.
 func sessionOf(c net.Conn) *session {
-	return c.(*tls.Conn).NetConn().(*clientConn).session
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
+	}
+	return c.(*clientConn).session
 }
 
 // close ends both sides.
@@ -124,10 +128,16 @@ func (s *session) chooseProtocol(hello *tls.ClientHelloInfo) error {
 	if len(hello.SupportedProtos) > 0 && len(s.offered) == 0 {
 		return errNoProtocol
 	}
-	conn, err := s.dial(hello.Context())
+	s.open(hello.Context())
+	return nil
+}
+
+// open opens the first connection to the host. broken is set when there is none.
+func (s *session) open(ctx context.Context) {
+	conn, chosen, err := s.dial(ctx)
 	switch {
 	case err == nil:
-		s.ready, s.protocol = conn, conn.ConnectionState().NegotiatedProtocol
+		s.ready, s.protocol = conn, chosen
 		if s.protocol == "" && slices.Contains(s.offered, "http/1.1") {
 			s.protocol = "http/1.1" // what a host speaks that knows of no choice
 		}
@@ -137,7 +147,6 @@ func (s *session) chooseProtocol(hello *tls.ClientHelloInfo) error {
 		s.broken = err
 	}
 	s.transport = s.newTransport()
-	return nil
 }
 
 // newTransport returns a transport that speaks to the host as the client speaks
@@ -152,9 +161,12 @@ func (s *session) newTransport() *http.Transport {
 		WriteBufferSize:        bufferSize,
 		ReadBufferSize:         bufferSize / 2,
 	}
-	if s.protocol == "h2" {
+	switch _, sealed := s.ready.(*tls.Conn); {
+	case s.protocol == "h2" && sealed:
 		t.Protocols.SetHTTP2(true)
-	} else {
+	case s.protocol == "h2":
+		t.Protocols.SetUnencryptedHTTP2(true) // the process that holds the keys has opened TLS
+	default:
 		t.Protocols.SetHTTP1(true)
 		t.MaxConnsPerHost = 1 // a client waits for one response before the next one
 	}
@@ -170,11 +182,10 @@ func (s *session) take(ctx context.Context) (net.Conn, error) {
 	if conn != nil {
 		return conn, nil
 	}
-	conn, err := s.dial(ctx)
+	conn, chosen, err := s.dial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	chosen := conn.ConnectionState().NegotiatedProtocol
 	if (chosen == "h2") != (s.protocol == "h2") {
 		conn.Close()
 		return nil, fmt.Errorf("%s speaks another protocol now than when the connection began", s.to.Name)
@@ -182,20 +193,20 @@ func (s *session) take(ctx context.Context) (net.Conn, error) {
 	return conn, nil
 }
 
-// dial connects to the host and verifies that it is the host.
-func (s *session) dial(ctx context.Context) (*tls.Conn, error) {
+// dial connects to the host, verifies that it is the host, and returns the protocol
+// that it chose. Of a host that may have a key the process that holds the keys does
+// that, over connections that are made here.
+func (s *session) dial(ctx context.Context) (net.Conn, string, error) {
+	if k := s.relay.keysProcess(s.to.Name, s.to.Dst.Port()); k != nil {
+		return k.connect(ctx, s.to.Name, s.to.Dst.Port(), s.offered, s.dialPlain)
+	}
 	roots, err := s.relay.roots()
 	if err != nil {
-		return nil, fmt.Errorf("reading the authorities that certify hosts: %w", err)
+		return nil, "", fmt.Errorf("reading the authorities that certify hosts: %w", err)
 	}
-	plain, err := s.to.Dial(ctx)
+	h, err := s.dialPlain(ctx)
 	if err != nil {
-		return nil, err
-	}
-	h := &hostConn{Conn: plain, session: s}
-	if !s.hold(h) {
-		plain.Close()
-		return nil, net.ErrClosed
+		return nil, "", err
 	}
 	conn := tls.Client(h, &tls.Config{
 		ServerName: s.to.Name, RootCAs: roots, NextProtos: s.offered, MinVersion: tls.VersionTLS12,
@@ -205,9 +216,23 @@ func (s *session) dial(ctx context.Context) (*tls.Conn, error) {
 	defer cancel()
 	if err := conn.HandshakeContext(ctx); err != nil {
 		h.Close()
-		return nil, fmt.Errorf("opening TLS to %s: %w", s.to.Name, err)
+		return nil, "", fmt.Errorf("opening TLS to %s: %w", s.to.Name, err)
 	}
-	return conn, nil
+	return conn, conn.ConnectionState().NegotiatedProtocol, nil
+}
+
+// dialPlain connects to the host. The connection ends with the session.
+func (s *session) dialPlain(ctx context.Context) (net.Conn, error) {
+	plain, err := s.to.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h := &hostConn{Conn: plain, session: s}
+	if !s.hold(h) {
+		plain.Close()
+		return nil, net.ErrClosed
+	}
+	return h, nil
 }
 
 // hostConn is a connection to the host, which ends with its session.

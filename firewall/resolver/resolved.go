@@ -94,6 +94,18 @@ func (r *resolved) aliases(name string) []string {
 	return all
 }
 
+// at returns the names that led to an address.
+func (r *resolved) at(addr netip.Addr) (names []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name := range r.names {
+		if slices.ContainsFunc(r.remembered(name), func(a resolvedAddr) bool { return a.addr == addr }) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // remembered forgets the addresses of name whose time is over and returns the
 // others.
 func (r *resolved) remembered(name string) []resolvedAddr {
@@ -160,3 +172,6 @@ func (s *Server) known(name string) []netip.Addr {
 // Aliases returns the aliases on the way from name to the addresses that it led
 // to.
 func (s *Server) Aliases(name string) []string { return s.resolved.aliases(name) }
+
+// NamesAt returns the names that led to an address, in no order.
+func (s *Server) NamesAt(addr netip.Addr) []string { return s.resolved.at(addr) }

@@ -136,7 +136,7 @@ func (c *Client) unreachable(err error) string {
 	case c.repo.Scheme() == "http":
 	case errors.As(err, &certificate):
 		return "the certificate of the registry is not one that this machine trusts: install the authority that signed it " +
-			"(SSL_CERT_FILE names a file with it), or check that nobody stands between"
+			"(SSL_CERT_FILE names a file with it), or check that nothing intercepts the connection"
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return "that port speaks HTTP without TLS, which is done with localhost alone; put TLS in front of the registry"
 	}

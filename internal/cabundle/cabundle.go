@@ -3,6 +3,8 @@
 //
 //	certificates (firewall's process) ─┬──────────────────► Folder/sandbox.pem  for variables that add
 //	the image's own bundle ────────────┴─► one after another ─► Folder/bundle.pem  for variables that replace
+//	                                                         ├─► Folder/bundle.jks  the same for Java
+//	                                                         └─► Folder/wgetrc, Folder/php/sandbox.ini: settings that name it
 //
 // The certificates are good for the opened hosts alone, see package relay, so it
 // does no harm where a program trusts them for good.
@@ -14,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 
 	"github.com/org/claude-sandbox/internal/atomicfile"
@@ -25,6 +28,9 @@ const Folder = "/run/sbx-trust"
 const (
 	added  = "sandbox.pem"
 	bundle = "bundle.pem"
+	store  = "bundle.jks"
+	wget   = "wgetrc"
+	php    = "php/sandbox.ini"
 )
 
 // Variables lead programs to the files in Folder, as NAME=value.
@@ -47,6 +53,9 @@ func Variables() []string {
 		"GRPC_DEFAULT_SSL_ROOTS_FILE_PATH=" + whole,
 		"NODE_EXTRA_CA_CERTS=" + more, // Node, npm, pnpm, yarn, Bun, Claude Code
 		"DENO_CERT=" + more,
+		"JAVA_TOOL_OPTIONS=-Djavax.net.ssl.trustStore=" + Folder + "/" + store, // every JVM
+		"WGETRC=" + Folder + "/" + wget,                                        // wget with GnuTLS knows no variable for authorities
+		"PHP_INI_SCAN_DIR=:" + Folder + "/" + path.Dir(php),                    // PHP's curl; "" is its own folder
 	}
 }
 
@@ -64,22 +73,27 @@ var systemBundles = []string{
 var ErrNoBundle = errors.New("the image has no certificates of authorities, so only hosts whose TLS is opened can be verified in it")
 
 // Write makes the files in dir, which is Folder but for tests, from the
-// certificates in the file at path and the bundle of the file system below root.
+// certificates in the file from and the bundle of the file system below root.
 // With ErrNoBundle it has made them all the same.
-func Write(dir, path, root string) error {
+func Write(dir, from, root string) error {
 	fail := func(err error) error { return fmt.Errorf("making programs trust the sandbox's certificates: %w", err) }
-	certificates, err := os.ReadFile(path)
+	certificates, err := os.ReadFile(from)
 	if err != nil {
 		return fail(err)
 	}
 	if block, _ := pem.Decode(certificates); block == nil {
-		return fail(fmt.Errorf("%s holds none", path))
+		return fail(fmt.Errorf("%s holds none", from))
 	}
 	own, missing := readSystem(root)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, php)), 0o755); err != nil {
 		return fail(err)
 	}
-	for name, text := range map[string][]byte{added: certificates, bundle: append(ended(own), certificates...)} {
+	whole := append(ended(own), certificates...)
+	for name, text := range map[string][]byte{
+		added: certificates, bundle: whole, store: keyStore(whole),
+		wget: fmt.Appendf(nil, "ca_certificate = %s\n", filepath.Join(dir, bundle)),
+		php:  fmt.Appendf(nil, "curl.cainfo=%s\nopenssl.cafile=%[1]s\n", filepath.Join(dir, bundle)),
+	} {
 		if err := atomicfile.WriteBytes(filepath.Join(dir, name), 0o444, text); err != nil {
 			return fail(err)
 		}
@@ -90,11 +104,11 @@ func Write(dir, path, root string) error {
 // Around our certificates in a bundle of the system's.
 var blockBegin, blockEnd = []byte("# claude-sandbox: opened hosts\n"), []byte("# claude-sandbox: end\n")
 
-// AddToSystem puts the certificates in the file at path into the bundle of the file
+// AddToSystem puts the certificates in the file from into the bundle of the file
 // system below root, in the place of those of an earlier start. It is for containers
 // whose programs do not all get Variables, and needs their root.
-func AddToSystem(path, root string) error {
-	certificates, err := os.ReadFile(path)
+func AddToSystem(from, root string) error {
+	certificates, err := os.ReadFile(from)
 	if err != nil {
 		return err
 	}

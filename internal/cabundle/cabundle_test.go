@@ -76,10 +76,16 @@ func TestTheSystemsBundleHasOneSandboxsCertificates(t *testing.T) {
 }
 
 func TestVariablesNameTheFiles(t *testing.T) {
+	dir := t.TempDir()
+	ours := filepath.Join(dir, "ca.pem")
+	write(t, ours, one)
+	if err := Write(dir, ours, dir); !errors.Is(err, ErrNoBundle) {
+		t.Fatal(err)
+	}
 	for _, v := range Variables() {
-		name, file, _ := strings.Cut(v, "=")
-		if dir, base := filepath.Split(file); name == "" || dir != Folder+"/" || base != bundle && base != added {
-			t.Errorf("%q", v)
+		name, file, found := strings.Cut(v, Folder)
+		if _, err := os.Stat(filepath.Join(dir, file)); err != nil || !found || !strings.Contains(name, "=") {
+			t.Errorf("%q: %v", v, err)
 		}
 	}
 }
@@ -91,5 +97,21 @@ func write(t *testing.T, path, text string) {
 	}
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Java itself reads the store in the tests of sbx-init; this is the format for machines
+// without it.
+func TestTheKeyStoreHasEachCertificate(t *testing.T) {
+	store := keyStore([]byte(one + "text\n" + one))
+	if !strings.HasPrefix(string(store), "\xfe\xed\xfe\xed\x00\x00\x00\x02\x00\x00\x00\x02\x00\x00\x00\x02\x00\x010") {
+		t.Errorf("% x", store)
+	}
+	if got := strings.Count(string(store), "\x00\x05X.509\x00\x00\x00\x011"); got != 2 {
+		t.Errorf("%d certificates", got)
+	}
+	const checksum = 20
+	if got := len(store); got != 12+2*(4+3+8+7+4+1)+checksum {
+		t.Errorf("%d bytes", got)
 	}
 }

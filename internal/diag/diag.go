@@ -54,17 +54,18 @@ type Finding struct {
 	Hint      string   `json:"hint"`      // how to correct it; may be empty
 }
 
-// Sort orders findings by file, position and rule.
-func Sort(findings []Finding) {
-	slices.SortStableFunc(findings, func(a, b Finding) int {
-		return cmp.Or(
-			cmp.Compare(a.File, b.File),
-			cmp.Compare(a.Line, b.Line),
-			cmp.Compare(a.Column, b.Column),
-			cmp.Compare(a.Rule, b.Rule),
-			cmp.Compare(a.Message, b.Message),
-		)
-	})
+// Sort orders findings as Compare does.
+func Sort(findings []Finding) { slices.SortStableFunc(findings, Compare) }
+
+// Compare orders findings by file, position and rule.
+func Compare(a, b Finding) int {
+	return cmp.Or(
+		cmp.Compare(a.File, b.File),
+		cmp.Compare(a.Line, b.Line),
+		cmp.Compare(a.Column, b.Column),
+		cmp.Compare(a.Rule, b.Rule),
+		cmp.Compare(a.Message, b.Message),
+	)
 }
 
 // Worst returns the number of findings at limit or worse.

@@ -1,6 +1,9 @@
 package diag
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 var separators = strings.NewReplacer("_", "", "-", "")
 
@@ -18,7 +21,7 @@ func Suggest(word string, known []string) string {
 		if d := len(k) - len(word); d >= bestCost || -d >= bestCost {
 			continue // so many letters are missing or too many
 		}
-		if cost := editDistance(word, k); cost < bestCost {
+		if cost := editDistance(word, k, bestCost); cost < bestCost {
 			best, bestCost = name, cost
 		}
 	}
@@ -26,9 +29,12 @@ func Suggest(word string, known []string) string {
 }
 
 // editDistance counts the insertions, deletions, replacements and swaps of
-// neighbours that turn a into b (optimal string alignment).
-func editDistance(a, b string) int {
-	before, prev, cur := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+// neighbours that turn a into b (optimal string alignment). From most on it does not
+// count: the result is then most or more.
+func editDistance(a, b string, most int) int {
+	var short [3][64]int // names need nothing of the heap
+	row := func(i int) []int { return append(short[i][:0], make([]int, len(b)+1)...) }
+	before, prev, cur := row(0), row(1), row(2)
 	for j := range prev {
 		prev[j] = j
 	}
@@ -43,6 +49,10 @@ func editDistance(a, b string) int {
 			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
 				cur[j] = min(cur[j], before[j-2]+1)
 			}
+		}
+		// A later row follows from the last two.
+		if least := min(slices.Min(prev), slices.Min(cur)); least >= most {
+			return least
 		}
 		before, prev, cur = prev, cur, before
 	}

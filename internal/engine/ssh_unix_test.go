@@ -3,9 +3,14 @@
 package engine
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
+	"io"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -14,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 func TestSSHCommand(t *testing.T) {
@@ -56,22 +62,112 @@ func viaSSH(t *testing.T, text string) {
 	t.Setenv("DOCKER_HOST", "ssh://me@far.example")
 }
 
+// sshServer starts a real sshd, which takes a key of the test's, and puts an ssh on the PATH
+// that has this key, and knows the server where known is set.
+func sshServer(t *testing.T, engine string, known bool) {
+	t.Helper()
+	testenv.Root(t) // sshd's separated part needs a folder of root's
+	sshd, ssh := testenv.Program(t, "sshd"), testenv.Program(t, "ssh")
+	dir := t.TempDir()
+	key := func(name string) string {
+		t.Helper()
+		file := filepath.Join(dir, name)
+		if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", file).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		public, err := os.ReadFile(file + ".pub")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(public)
+	}
+	write := func(name, text string) string {
+		t.Helper()
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := listener.Addr().(*net.TCPAddr).Port
+	listener.Close() // sshd takes no open one
+	host, _ := key("host"), write("authorized", key("user"))
+	trusted := ""
+	if known {
+		trusted = fmt.Sprintf("[127.0.0.1]:%d %s", port, host)
+	}
+	if err := os.MkdirAll("/run/sshd", 0o755); err != nil { // as its service does
+		t.Fatal(err)
+	}
+	config := fmt.Sprintf("ListenAddress 127.0.0.1:%d\nHostKey %[2]s/host\nAuthorizedKeysFile %[2]s/authorized\nStrictModes no\nUsePAM no\n"+
+		"PidFile none\nPermitRootLogin yes\nSetEnv DOCKER_HOST=%s\n", port, dir, engine)
+	server := exec.Command(sshd, "-D", "-e", "-f", write("sshd_config", config))
+	said, err := server.StderrPipe()
+	if err == nil {
+		err = server.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(said)
+	for lines.Scan() && !strings.Contains(lines.Text(), "listening on") {
+		t.Log(lines.Text())
+	}
+	go io.Copy(io.Discard, said) //nolint:errcheck // until its end
+	t.Cleanup(func() {
+		_ = server.Process.Kill()
+		_ = server.Wait()
+	})
+	client := fmt.Sprintf("IdentityFile %s/user\nIdentitiesOnly yes\nUserKnownHostsFile %s\nGlobalKnownHostsFile none\n",
+		dir, write("known", trusted))
+	viaSSH(t, fmt.Sprintf("exec %s -F %s \"$@\"", ssh, write("ssh_config", client)))
+	t.Setenv("DOCKER_HOST", fmt.Sprintf("ssh://root@127.0.0.1:%d", port))
+}
+
 // A program in a container has its streams over ssh, too: 1 MiB there and back, and the
 // end of its input. Nothing of ssh stays.
 func TestAnEngineOverSSH(t *testing.T) {
 	local := connectOrSkip(t)
 	image := testImage(t, local)
-	pids := filepath.Join(t.TempDir(), "pids")
-	viaSSH(t, `echo $$ >>`+pids+`
+	t.Run("sshd", func(t *testing.T) {
+		sshServer(t, local.Host(), true)
+		catOverSSH(t, image)
+	})
+	t.Run("a server that nobody knows", func(t *testing.T) {
+		sshServer(t, local.Host(), false)
+		if _, err := Connect(t.Context()); err == nil || !strings.Contains(err.Error(), "Host key verification failed.") {
+			t.Error(err)
+		}
+	})
+	t.Run("what stays", func(t *testing.T) {
+		pids := filepath.Join(t.TempDir(), "pids")
+		viaSSH(t, `echo $$ >>`+pids+`
 while [ "$1" != -- ]; do shift; done
 [ "$2" = far.example ] || exit 255
 shift 2
 DOCKER_HOST=`+local.Host()+` exec sh -c "exec $*"`)
+		catOverSSH(t, image)
+		text, _ := os.ReadFile(pids)
+		for pid := range strings.FieldsSeq(string(text)) {
+			if n, _ := strconv.Atoi(pid); syscall.Kill(n, 0) == nil {
+				t.Errorf("the program %s goes on", pid)
+			}
+		}
+	})
+}
+
+// catOverSSH sends 1 MiB through a program in a container of the engine that DOCKER_HOST names.
+func catOverSSH(t *testing.T, image string) {
+	t.Helper()
 	e, err := Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !e.Remote() || e.Host() != "ssh://me@far.example" {
+	if !e.Remote() || e.Host() != os.Getenv("DOCKER_HOST") {
 		t.Errorf("%s, remote %v", e.Host(), e.Remote())
 	}
 	id := create(t, e, Spec{Image: image, Process: Process{Command: []string{"cat"}, Stdin: true}})
@@ -97,12 +193,6 @@ DOCKER_HOST=`+local.Host()+` exec sh -c "exec $*"`)
 	}
 	if err := errors.Join(stream.Close(), e.Remove(t.Context(), id), e.Close()); err != nil {
 		t.Error(err)
-	}
-	text, _ := os.ReadFile(pids)
-	for pid := range strings.FieldsSeq(string(text)) {
-		if n, _ := strconv.Atoi(pid); syscall.Kill(n, 0) == nil {
-			t.Errorf("the program %s goes on", pid)
-		}
 	}
 }
 

@@ -59,6 +59,12 @@ type Reply struct {
 	Input   int    // input tokens that the answer reports; 0 = InputTokens
 }
 
+// Reply returns the script's answer to a request, for Server.Reply.
+func (s Script) Reply(q Request) *Reply {
+	r := s.answer(q.ToolResults)
+	return &r
+}
+
 // answer returns the answer that is due after so many tool results.
 func (s Script) answer(results int) Reply {
 	for i, turn := range s.Turns {

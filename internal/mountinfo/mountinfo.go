@@ -1,10 +1,13 @@
 // Package mountinfo reads the kernel's list of a process's mounts.
 //
 //	/proc/PID/mountinfo -> Parse -> Mount, Mount, …
+//
+// BootID says whose kernel's list it is.
 package mountinfo
 
 import (
 	"iter"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,4 +65,14 @@ func unescape(s string) string {
 		b.WriteByte(s[i])
 	}
 	return b.String()
+}
+
+// BootID is the id of the kernel's start, by which two containers know whether they share
+// one; "" = the kernel does not tell it, and its machine is taken for another one.
+func BootID() string {
+	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
 }

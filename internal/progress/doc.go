@@ -3,6 +3,7 @@
 //	Reporter.Begin ─► Step ─┬─ Write: the full log ─► LogFile, and people when Verbose
 //	                        │         └─ its last line that names a part ─► a line on the terminal
 //	                        └─ End ─► "… took 12 s", or after a failure the log's place
+//	Reporter.Await ─► a line when there is no step for too long
 //	Reporter.Transfers ─► Transfers ─┬─ Update: one piece's state ─► a bar on the terminal
 //	                                 └─ a piece that is done ─► a line that stays
 //

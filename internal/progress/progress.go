@@ -23,6 +23,8 @@ type Reporter struct {
 	Verbose bool         // the full log goes to Out as it comes, in the place of the drawn line
 	LogFile string       // the full log of the last step that failed; "" = none is kept
 	Log     *slog.Logger // gets steps at level info, lines of their logs at debug; nil = none
+
+	idle *idle // nil = nobody waits between steps
 }
 
 // tick is how often lines are drawn again at most.
@@ -49,6 +51,7 @@ type Step struct {
 // follow.
 func (r *Reporter) Begin(text string) *Step {
 	s := &Step{r: r, text: visible.Line(text), begin: time.Now(), stop: make(chan struct{})}
+	r.idle.busy(1)
 	r.log(slog.LevelInfo, s.text)
 	if r.Columns == 0 || r.Verbose {
 		fmt.Fprintf(r.Out, "sbx-devc: %s\n", s.text)
@@ -138,6 +141,7 @@ func partOf(line string) string {
 func (s *Step) End(done string, err error) {
 	close(s.stop)
 	s.done.Wait()
+	defer s.r.idle.busy(-1)
 	took := time.Since(s.begin)
 	if err == nil {
 		fmt.Fprintf(s.r.Out, "sbx-devc: %s (%s)\n", visible.Line(done), seconds(took))

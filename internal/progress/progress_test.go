@@ -19,6 +19,7 @@ import (
 // TestRecorded plays a recorded sequence against a fake clock. A recording has one
 // event a line: its time since the start, and
 //
+//	await TEXT, stop                                             with a patience of 2 s
 //	begin TEXT, write TEXT, end TEXT, fail TEXT                  of a step
 //	transfers, update ID NAME SENT SIZE [HOW], quiet ID, close   of transfers
 //
@@ -46,6 +47,7 @@ func play(t *testing.T, r *progress.Reporter, recording string) string {
 	r.Out = writer(func(p []byte) (int, error) {
 		return fmt.Fprintf(&out, "%5.1f %q\n", time.Since(start).Seconds(), p)
 	})
+	var stop func()
 	var step *progress.Step
 	var transfers *progress.Transfers
 	for event := range strings.Lines(recording) {
@@ -61,6 +63,10 @@ func play(t *testing.T, r *progress.Reporter, recording string) string {
 		time.Sleep(time.Until(start.Add(when)))
 		synctest.Wait()
 		switch word {
+		case "await":
+			stop = r.Await(text, 2*time.Second)
+		case "stop":
+			stop()
 		case "begin":
 			step = r.Begin(text)
 		case "write":

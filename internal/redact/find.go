@@ -71,6 +71,18 @@ func NewFinder(secrets []Named) *Finder {
 	return f
 }
 
+// Names are the names of the secrets that f finds, sorted.
+func (f *Finder) Names() (names []string) {
+	if f == nil {
+		return nil
+	}
+	for _, n := range f.needles {
+		names = append(names, n.name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // Find returns the places at which a text shows the secrets, in their order; of places
 // of one name that overlap one comes back.
 func (f *Finder) Find(text []byte) (found []Place) {

@@ -53,6 +53,9 @@ type streamConn struct {
 	err  error         // why; nil for an orderly end; set before done closes
 }
 
+// NewConn makes a connection of a byte stream, without deadlines.
+func NewConn(stream io.ReadWriteCloser) net.Conn { return newStreamConn(stream, stream, stream.Close) }
+
 func newStreamConn(r io.Reader, w io.Writer, closeStream func() error) *streamConn {
 	return &streamConn{r: r, w: w, close: closeStream, done: make(chan struct{})}
 }

@@ -31,7 +31,7 @@ func Of(pairs []Pair, names []string) *Set {
 	}
 	for _, name := range names {
 		for at := name; at != "." && !added[name]; at = path.Dir(at) {
-			form := foldedPath(at)
+			form := obeyed.FoldedPath(at)
 			if _, known := named[form]; known {
 				break
 			}
@@ -39,7 +39,7 @@ func Of(pairs []Pair, names []string) *Set {
 		}
 	}
 	for _, p := range pairs {
-		if form := foldedPath(p.Path); p.After == nil && named[form] == "" {
+		if form := obeyed.FoldedPath(p.Path); p.After == nil && named[form] == "" {
 			named[form] = p.Path
 		}
 	}
@@ -48,7 +48,7 @@ func Of(pairs []Pair, names []string) *Set {
 		change.Note, change.old, change.new, change.Secrets = p.Note, p.Old, p.New, p.Secrets
 		change.Class = c.b.table.Class(p.Path, nil)
 		for at := p.Path; p.Before == nil && at != "."; at = path.Dir(at) {
-			form := foldedPath(at)
+			form := obeyed.FoldedPath(at)
 			if other, known := named[form]; !known {
 				named[form] = at
 			} else if other != at && change.Twin == "" {

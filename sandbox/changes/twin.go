@@ -60,12 +60,3 @@ func (c *comparison) twinOf(rel string) string {
 	}
 	return ""
 }
-
-// foldedPath is the form of a path by which some file systems compare it.
-func foldedPath(rel string) string {
-	parts := strings.Split(rel, "/")
-	for i, part := range parts {
-		parts[i] = obeyed.Folded(part)
-	}
-	return strings.Join(parts, "/")
-}

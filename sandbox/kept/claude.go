@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/org/claude-sandbox/agent/conversation"
 	"github.com/org/claude-sandbox/internal/atomicfile"
@@ -30,14 +31,18 @@ const (
 // texts are the files of Claude's own folder, besides conversations, that hold words and
 // start nothing: prompts, notes that it takes for itself, lists of what is to be done,
 // plans, and the lines of its shell (measured with 2.1.329).
-var texts = regexp.MustCompile(`^(history\.jsonl|shell_history|todos/[A-Za-z0-9_-]{1,100}\.json|plans/[A-Za-z0-9_-]{1,100}\.md|` +
-	`projects/[A-Za-z0-9-]{1,200}/memory/[A-Za-z0-9_-]{1,100}\.md)$`)
+var texts = sync.OnceValue(func() *regexp.Regexp { // not made at each start of the program: so many repetitions take time
+	return regexp.MustCompile(`^(history\.jsonl|shell_history|todos/[A-Za-z0-9_-]{1,100}\.json|plans/[A-Za-z0-9_-]{1,100}\.md|` +
+		`projects/[A-Za-z0-9-]{1,200}/memory/[A-Za-z0-9_-]{1,100}\.md)$`)
+})
 
 // ShellHistory is where a shell's lines are kept, in Claude's own folder.
 const ShellHistory = "shell_history"
 
 // conversations are Claude's files of messages.
-var conversations = regexp.MustCompile(`^projects/[A-Za-z0-9-]{1,200}/[0-9a-f-]{36}\.jsonl$`)
+var conversations = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^projects/[A-Za-z0-9-]{1,200}/[0-9a-f-]{36}\.jsonl$`)
+})
 
 // Taking is how Take reads a folder.
 type Taking struct {
@@ -84,7 +89,7 @@ func (s *Store) Take(in io.Reader, how Taking) (notes []string, err error) {
 				continue
 			}
 			text = messages.Bytes()
-		case texts.MatchString(name):
+		case texts().MatchString(name):
 			if h.Size > maxText {
 				large++
 				continue
@@ -121,7 +126,7 @@ func (s *Store) Take(in io.Reader, how Taking) (notes []string, err error) {
 func (s *Store) carryOver(taken map[string][]byte, workDir string) error {
 	mine := path.Dir(conversation.Path(workDir, "x"))
 	return s.each(func(name string, text []byte) {
-		if conversations.MatchString(name) && path.Dir(name) != mine {
+		if conversations().MatchString(name) && path.Dir(name) != mine {
 			taken[name] = text
 		}
 	})
@@ -147,7 +152,7 @@ func (s *Store) each(do func(name string, text []byte)) error {
 			return fmt.Errorf("reading what is kept: %w", err)
 		}
 		_, name, _ := strings.Cut(h.Name, "/")
-		if h.Typeflag != tar.TypeReg || !texts.MatchString(name) && !conversations.MatchString(name) {
+		if h.Typeflag != tar.TypeReg || !texts().MatchString(name) && !conversations().MatchString(name) {
 			continue
 		}
 		text, err := io.ReadAll(io.LimitReader(archive, maxAll))

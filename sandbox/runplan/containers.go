@@ -125,6 +125,8 @@ func (p *Plan) agent(o Options, s settings.Settings, f Facts) engine.Spec {
 	command := o.Command
 	switch {
 	case command != nil:
+	case o.Hold:
+		command = []string{"cat"} // until its standard input is closed
 	case o.Shell:
 		command = []string{"bash", "-l"}
 	case o.Terminal:

@@ -170,8 +170,10 @@ func widening(base, project settings.Settings) ([]wide, error) {
 			found = append(found, wide{"mounts: " + m.Host, ""})
 		}
 	}
-	for _, s := range project.Secrets { // the user says where one comes from
-		if !slices.ContainsFunc(base.Secrets, func(b settings.Secret) bool { return b.Name == s.Name }) {
+	for _, s := range project.Secrets { // the user says where one comes from, and with what it goes
+		if s.For != "" && !slices.ContainsFunc(base.Secrets, func(b settings.Secret) bool { return b.Name == s.Name && b.For == s.For }) {
+			found = append(found, wide{"secrets: " + s.Name + " for " + s.For, ""})
+		} else if !slices.ContainsFunc(base.Secrets, func(b settings.Secret) bool { return b.Name == s.Name }) {
 			found = append(found, wide{"secrets: " + s.Name, "--secret " + s.Name})
 		}
 	}

@@ -83,6 +83,9 @@ type Options struct {
 	// IdleTimeout ends a run whose Claude writes nothing and asks the model nothing for
 	// this time; 0 = never.
 	IdleTimeout time.Duration
+	// Patience is for how long an overloaded model API is asked again before Claude hears
+	// of it; 0 = Claude hears at once. See credproxy.Options.
+	Patience time.Duration
 	// Schema is what the answer must fit; nil = it is text.
 	Schema *structured.Schema
 	// MaxRepeats ends an agent that makes the same calls with the same results so
@@ -96,6 +99,10 @@ type Options struct {
 	// Session names the conversation on a terminal that Headless.Resume does not, as
 	// conversation.NewID does.
 	Session string
+
+	// Hold keeps the sandbox up for sandbox.Held, without an agent of its own. Headless is
+	// what each of its prompts begins with.
+	Hold bool
 
 	// Command replaces Claude Code, for tests of the walls; nil = Claude Code.
 	Command []string

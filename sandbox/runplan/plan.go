@@ -9,6 +9,7 @@ import (
 
 	"github.com/org/claude-sandbox/credproxy/spending"
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/operation"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/settings"
@@ -64,6 +65,7 @@ type Plan struct {
 	Timeout Duration          `json:"timeout,omitempty"` // 0 = none
 	Budgets []spending.Budget `json:"budgets,omitempty"` // of the model API
 	Models  [][]string        `json:"models,omitempty"`  // that may be asked, see credproxy.Limits
+	Keys    []Key             `json:"keys,omitempty"`    // that stay on this machine; sandbox.Host has their values
 	Handed
 	Warnings []string `json:"warnings,omitempty"`
 	Notes    []string `json:"notes,omitempty"` // what the run leaves closed or unread, and the user may not expect
@@ -125,7 +127,7 @@ func (o Options) Plan(s settings.Settings, f Facts) (*Plan, error) {
 	if err := supported(s); err != nil {
 		return nil, err
 	}
-	open, err := modeWarnings(o, s.Network.Mode)
+	open, err := modeWarnings(o, s.Network)
 	if err != nil {
 		return nil, err
 	}
@@ -174,6 +176,9 @@ func (o Options) Plan(s settings.Settings, f Facts) (*Plan, error) {
 	p.Agent = p.agent(o, s, f)
 	if o.Remote && mode.IsCopy() {
 		p.carry()
+	}
+	if s.Secrets, err = p.bindKeys(s); err != nil {
+		return nil, err
 	}
 	if err := p.environment(o, s); err != nil {
 		return nil, err
@@ -251,13 +256,17 @@ const (
 // modeWarnings returns what must be said about a mode that opens the internet, and one
 // that is not the user's. Mode host needs the user's own word twice, and no file of the
 // project's counts, whoever trusts it.
-func modeWarnings(o Options, mode firewall.Mode) (warnings []string, err error) {
+func modeWarnings(o Options, n firewall.Network) (warnings []string, err error) {
+	mode := n.Mode
 	if asked := o.User.Network.Mode; asked != "" && mode != asked { // only the project's file comes between
 		warnings = []string{fmt.Sprintf("network mode %s was asked for, but the project's sandbox.jsonc says %s, and that is what is in force: "+
 			"change \"mode\" there, or give --trust-project as well", asked, mode)}
 	}
 	switch mode {
 	case firewall.ModeAudit:
+		if slices.ContainsFunc(n.Allow, operation.Typed) {
+			warnings = append(warnings, "entries about operations refuse nothing in mode audit: what they would refuse is recorded")
+		}
 		return append([]string{"network mode audit: the whole internet is open to the agent and what it reaches is recorded; private networks, " +
 			"metadata and what is denied stay closed"}, warnings...), nil
 	case firewall.ModeHost:

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/internal/engine"
 )
 
@@ -15,6 +16,15 @@ const InitPath = "/usr/local/sbin/sbx-init"
 // somebody chose that.
 func (p *Plan) ClaudePath() (path string, chosen bool) {
 	return cmp.Or(p.Asked.ClaudePath, DefaultClaudePath), p.Asked.ClaudePath != ""
+}
+
+// ClaudeCommand is the command line of a further Claude Code in the agent's container.
+func (p *Plan) ClaudeCommand(h agent.Headless) []string {
+	program, _ := p.ClaudePath()
+	if slices.ContainsFunc(p.Agent.Mounts, func(m engine.Mount) bool { return m.Target == claudeFolder }) {
+		program = claudeFolder + "/" + ClaudeName
+	}
+	return append([]string{program}, h.Args()...)
 }
 
 // MountInit gives both containers sbx-init from a volume of the engine, which holds

@@ -33,6 +33,17 @@ func TestOnlyARunThatOpensTLSTrustsTheSandbox(t *testing.T) {
 	}
 }
 
+// Whoever asks for mode audit hears that entries about operations hold nothing back there.
+func TestModeAuditSaysThatOperationsAreNotRefused(t *testing.T) {
+	for entry, told := range map[string]bool{"npm:read": true, "api.example.com": false} {
+		n := firewall.Network{Mode: firewall.ModeAudit, Allow: []string{entry}}
+		p := plan(t, Options{User: settings.Settings{Network: n}}, workspacetest.Folder(t))
+		if got := strings.Contains(strings.Join(p.Warnings, "\n"), "entries about operations refuse nothing in mode audit"); got != told {
+			t.Errorf("%s: %q", entry, p.Warnings)
+		}
+	}
+}
+
 // Remotes over ssh work where entries say what git may do, and only there: git itself is
 // asked where it would go.
 func TestRemotesOverSSHGoOverHTTPS(t *testing.T) {

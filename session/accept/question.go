@@ -23,6 +23,7 @@ type Question struct {
 	project *session.Project
 	answer  trust.Answer
 	texts   texts
+	own     []settings.Secret // the user's
 	entry
 }
 
@@ -43,7 +44,15 @@ func About(own userdir.Dir, p *session.Project) (*Question, error) {
 		return nil, exitError(err)
 	}
 	texts, err := e.texts(p.Dir)
-	return &Question{p, answer, texts, e}, exitError(err)
+	if err != nil {
+		return nil, exitError(err)
+	}
+	q := &Question{p, answer, texts, nil, e}
+	users, err := session.OwnSettings(own, p.Dir)
+	if users != nil {
+		q.own = users.Settings.Secrets
+	}
+	return q, err
 }
 
 func entryOf(own userdir.Dir, dir string) (e entry, err error) {
@@ -145,6 +154,7 @@ func (q *Question) openings() (openings []settings.Opening) {
 		s.Network.Presets = slices.DeleteFunc(slices.Clone(s.Network.Presets),
 			func(p string) bool { return slices.Contains(settings.SessionPresets(), p) })
 		openings = append(openings, s.Openings()...)
+		openings = append(openings, s.KeyOpenings(q.own)...)
 	}
 	if q.project.Settings != nil {
 		add(q.project.Settings.Settings.Settings)

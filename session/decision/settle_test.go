@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/redact"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/sandbox/changes"
 	"github.com/org/claude-sandbox/session/review"
 	"github.com/org/claude-sandbox/session/runs"
@@ -272,9 +273,7 @@ func TestRefusedIsAsItWasBefore(t *testing.T) {
 // Files that root settles belong to the user, as everything in the project did: files, links
 // and folders that are replaced, brought back, taken, or made on the way to one.
 func TestRootLeavesFilesToTheirOwner(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can make files of another user")
-	}
+	testenv.Root(t)
 	for name, copied := range map[string]bool{"in place": false, "of a copy": true} {
 		t.Run(name, func(t *testing.T) {
 			r := tryScript(t, copied, func(dir string) {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -20,6 +21,7 @@ import (
 	"github.com/org/claude-sandbox/internal/release"
 	"github.com/org/claude-sandbox/internal/test/enginetest"
 	"github.com/org/claude-sandbox/internal/test/registrytest"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session/volumes"
@@ -64,7 +66,7 @@ func TestNobodysImageIsPulledUnasked(t *testing.T) {
 	var said bytes.Buffer
 	i := bringer(t, &said)
 	if _, err := i.Engine.ImageInspect(t.Context(), release.Image()); !errors.Is(err, engine.ErrNotFound) {
-		t.Skipf("the engine has %s: %v", release.Image(), err)
+		testenv.Missing(t, "an engine without "+release.Image(), fmt.Sprint(err))
 	}
 	plan := planWith(release.Image())
 	i.Choice = Choice{Name: release.Image()}

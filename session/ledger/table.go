@@ -26,10 +26,13 @@ type Row struct {
 	USD float64 `json:"usd"`
 }
 
-// Add returns the sum. The Key stays.
-func (r Row) Add(o Row) Row {
-	sum := spending.Spent{Usage: r.Usage, USD: r.USD}.Add(spending.Spent{Usage: o.Usage, USD: o.USD})
-	return Row{r.Key, sum.Usage, sum.USD}
+// Total is the sum of rows, under a key of its own.
+func Total(key string, rows []Row) Row {
+	var sum spending.Spent
+	for _, r := range rows {
+		sum = sum.Add(spending.Spent{Usage: r.Usage, USD: r.USD})
+	}
+	return Row{key, sum.Usage, sum.USD}
 }
 
 // Table adds up the entries of a ledger in a folder since a time, those of a project

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/filekind"
@@ -98,15 +99,11 @@ func (r *Recipe) readConfig(root *os.Root, text []byte) (unusable string) {
 	if build.Member("options") != nil {
 		return "its build has options of the command line"
 	}
-	dockerfile, context := "", "."
-	if n := config.Member("image"); n != nil {
-		r.Image = n.TextOr("")
-	}
-	if n := config.Member("dockerFile"); n != nil { // the older form
-		dockerfile, context = n.TextOr(""), config.Member("context").TextOr(".")
-	}
-	if n := build.Member("dockerfile"); n != nil {
-		dockerfile, context, r.Target = n.TextOr(""), build.Member("context").TextOr("."), build.Member("target").TextOr("")
+	r.Image = config.Member("image").TextOr("")
+	named, context := devcontainer.BuildOf(config)
+	dockerfile := named.TextOr("")
+	if named != nil {
+		r.Target = build.Member("target").TextOr("")
 	}
 	for _, arg := range build.Member("args").Fields() {
 		r.Args[arg.Name] = arg.Value.TextOr("")

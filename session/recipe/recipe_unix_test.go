@@ -57,6 +57,20 @@ FROM scratch
 -- Dockerfile --
 FROM scratch
 `, "", ".devcontainer.json Dockerfile"},
+		{"the folder of a Dockerfile elsewhere", config + `{"build": {"dockerfile": "../docker/Dockerfile"}}
+-- docker/Dockerfile --
+FROM scratch
+COPY tool /tool
+-- docker/tool --
+-- .devcontainer/tool --
+`, "", ".devcontainer/devcontainer.json docker/Dockerfile docker/tool"},
+		{"the older form wins, with its context", config + `{"dockerFile": "../docker/Dockerfile", "build": {"dockerfile": "none", "context": ".."}}
+-- docker/Dockerfile --
+FROM scratch
+COPY tool /tool
+-- docker/tool --
+-- tool --
+`, "", ".devcontainer/devcontainer.json docker/Dockerfile docker/tool"},
 		{"files of the project", config + `{"build": {"dockerfile": "Dockerfile", "context": "..", "target": "x", "args": {"A": "b"}}}
 -- .devcontainer/Dockerfile --
 FROM debian AS x

@@ -1,7 +1,9 @@
 package runs
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,13 +13,37 @@ import (
 	"github.com/org/claude-sandbox/agent/conversation"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // Earlier is a conversation that a run goes on with; the zero value is none.
 type Earlier struct {
 	ID   string // claude's
 	text []byte
+}
+
+// ReadEarlier reads a file with a conversation that a run kept, after others may have had
+// it: only what conversation.Keep takes of it counts.
+func ReadEarlier(file string) (Earlier, error) {
+	text, err := filekind.Read(file, conversation.MaxSize)
+	if err != nil {
+		return Earlier{}, err
+	}
+	first, _, _ := bytes.Cut(text, []byte("\n"))
+	var line struct {
+		SessionID string `json:"sessionId"`
+	}
+	if err := json.Unmarshal(first, &line); err != nil || !conversation.IsID(line.SessionID) {
+		return Earlier{}, errors.New("it is no conversation that a run kept")
+	}
+	var kept bytes.Buffer
+	n, err := conversation.Keep(&kept, bytes.NewReader(text), runplan.WorkspaceTarget, line.SessionID)
+	if err == nil && n == 0 {
+		err = errors.New("the conversation has no messages")
+	}
+	return Earlier{line.SessionID, kept.Bytes()}, err
 }
 
 // Files are what Claude's own folder must begin with, when it works in the folder

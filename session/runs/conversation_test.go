@@ -70,3 +70,24 @@ func TestAConversationIsFoundByItsProject(t *testing.T) {
 		}
 	}
 }
+
+// Attack: whoever had a run's folder leaves more in its conversation than words.
+func TestAttackADownloadedConversationCarriesMoreThanMessages(t *testing.T) {
+	const id = "43faee80-7517-4d16-a9cf-231fae11829b"
+	message := `{"type":"user","uuid":"u","sessionId":"` + id + `","cwd":"/EVIL","hooks":"EVIL","message":{"role":"user","content":"hi"}}` + "\n"
+	name := filepath.Join(t.TempDir(), "conversation.jsonl")
+	for text, good := range map[string]bool{
+		message + `{"type":"permission-mode","uuid":"p","permissionMode":"EVIL","sessionId":"` + id + `"}` + "\n": true,
+		`{"type":"user","uuid":"u","sessionId":"../../EVIL","message":{}}` + "\n":                                 false,
+		`{"type":"mode","uuid":"u","sessionId":"` + id + `"}` + "\n":                                              false,
+		"no JSON\n": false, "": false,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		earlier, err := ReadEarlier(name)
+		if (err == nil) != good || strings.Contains(string(earlier.text), "EVIL") || good && earlier.ID != id {
+			t.Errorf("%s: %+v, %v", text, earlier, err)
+		}
+	}
+}

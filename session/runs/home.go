@@ -60,9 +60,19 @@ func (h Home) Ledger(id, project string) *ledger.Ledger {
 	return ledger.Open(h.ledger(), id, project, time.Now)
 }
 
-// Spent is what the runs of a project, or with "" all, used of the model since a time.
-func (h Home) Spent(since time.Time, project string, by ledger.By) ([]ledger.Row, error) {
-	return ledger.Table(h.ledger(), since, project, by)
+// ByRun has a row for each run that is kept, from its summary.
+const ByRun ledger.By = "run"
+
+// Usage is what the runs of a project, or with "" all, used of the model: by run of those
+// that are kept, else since a time, also by runs that go on or were removed.
+func (h Home) Usage(project string, by ledger.By, since time.Time) (rows []ledger.Row, err error) {
+	if by != ByRun {
+		return ledger.Table(h.ledger(), since, project, by)
+	}
+	for _, r := range h.List(project) {
+		rows = append(rows, ledger.Row{Key: r.ID, Usage: r.Metered, USD: r.CostUSD})
+	}
+	return rows, nil
 }
 
 // idTime is how an id begins: with the time of the run's start, UTC.

@@ -7,8 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/org/claude-sandbox/credproxy/spending"
 	"github.com/org/claude-sandbox/sandbox"
+	"github.com/org/claude-sandbox/session/ledger"
 )
 
 // homeWith makes runs: id, project, and whether an audit log is there.
@@ -131,5 +134,29 @@ func TestASuccessThatWasNotKeptIsNamed(t *testing.T) {
 	list := h.List("/p")
 	if len(list) != 2 || list[0].Outcome() != "success" || list[1].Outcome() != "success, exit code 73" {
 		t.Errorf("%+v", list)
+	}
+}
+
+// By run there is a row for each that is kept, by anything else for what was noted.
+func TestUsage(t *testing.T) {
+	h := homeWith(t, nil, [3]string{first, "/a"}, [3]string{second, "/b"}, [3]string{third, "/a"})
+	summary := `{"folder": "/a", "meteredUsd": 0.5, "metered": {"requests": 3}}`
+	if err := os.WriteFile(filepath.Join(h.Dir(), first, sandbox.SummaryFile), []byte(summary), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := h.Usage("/a", ByRun, time.Time{})
+	if err != nil || len(rows) != 2 || rows[0].Key != third || rows[1].Key != first || rows[1].USD != 0.5 || rows[1].Requests != 3 {
+		t.Errorf("%+v, %v", rows, err)
+	}
+	if total := ledger.Total("2 runs", rows); total.Key != "2 runs" || total.USD != 0.5 || total.Requests != 3 {
+		t.Errorf("%+v", total)
+	}
+	if err := h.Ledger(second, "/b").Add(spending.Spent{Model: "m", USD: 2}); err != nil {
+		t.Fatal(err)
+	}
+	for project, want := range map[string]int{"": 1, "/b": 1, "/a": 0} {
+		if rows, err := h.Usage(project, ledger.ByProject, time.Now().AddDate(0, 0, -1)); err != nil || len(rows) != want {
+			t.Errorf("%q: %+v, %v", project, rows, err)
+		}
 	}
 }

@@ -67,7 +67,7 @@ func surplus(runs []keptRun, keep Keep) (gone []keptRun) {
 // Prune removes the runs of long ago, and notes it. One that has containers stays, and so
 // do all of them where the engine does not say. It never fails a run.
 func (h Home) Prune(ctx context.Context, e *engine.Engine, now time.Time, keep Keep) {
-	if err := ledger.Prune(h.ledger(), now.Add(-keptLedger)); err != nil {
+	if err := ledger.Prune(h.ledger(), now.AddDate(0, 0, -LedgerDays)); err != nil {
 		h.note("what was spent long ago stays noted: " + err.Error())
 	}
 	removed, commits := 0, 0
@@ -94,8 +94,8 @@ func (h Home) Prune(ctx context.Context, e *engine.Engine, now time.Time, keep K
 	h.note(fmt.Sprintf("removed %d old run(s) from %s%s", removed, h.Dir(), text))
 }
 
-// keptLedger is how long what runs spent is kept.
-const keptLedger = 400 * 24 * time.Hour
+// LedgerDays is how long what runs spent is kept.
+const LedgerDays = 400
 
 // removeTimeout bounds the removal of one old run, for which a person waits.
 const removeTimeout = 5 * time.Second

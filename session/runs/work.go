@@ -29,6 +29,9 @@ type Work struct {
 	Cloned bool
 	// Commits are the agent's, in groups of those that share a bundle.
 	Commits [][]gitdir.Commits
+	// Sources are where the secrets of a run that was killed came from, for which its commits
+	// are not searched; nil of any other run.
+	Sources *sandbox.Sources
 }
 
 // InPlace reports that the agent's changes are in the project already.
@@ -40,7 +43,8 @@ func (w Work) InPlace() bool { return w.Tree == w.Project }
 func WorkOf(folder string) (Work, error) {
 	var s struct {
 		summary
-		Commits []gitdir.Commits
+		Commits       []gitdir.Commits
+		SecretSources *sandbox.Sources
 	}
 	text, err := os.ReadFile(filepath.Join(folder, sandbox.SummaryFile))
 	if err != nil {
@@ -51,7 +55,7 @@ func WorkOf(folder string) (Work, error) {
 		return Work{}, exitcode.With(exitcode.NoInput, fmt.Errorf("reading the run's summary: %w", err))
 	}
 	w := Work{Run: filepath.Base(folder), Project: s.Folder, Tree: s.Folder, Cloned: s.Workspace == string(workspace.Clone),
-		Commits: gitdir.ByBundle(s.Commits)}
+		Commits: gitdir.ByBundle(s.Commits), Sources: s.SecretSources}
 	if s.Folder == "" {
 		return w, exitcode.With(exitcode.NoInput, fmt.Errorf("the run in %s does not say which project it was of", folder))
 	}

@@ -5,6 +5,7 @@
 //	  file:     a file, through no link of the      pass:  pass show ENTRY, the first line
 //	            project's to elsewhere              keyring: secret-tool (Linux), security (macOS)
 //	                                                cmd:   the user's shell
+//	  gh:       gh auth token --hostname HOST       git:    git credential fill, "USER:PASSWORD"
 //	Keyring ─► a reference of this machine's ─ Keep, Forget ─► the keyring, or pass
 //
 // Everything that was asked for is there, or nothing starts: an error names each secret

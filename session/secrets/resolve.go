@@ -9,7 +9,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -82,6 +84,9 @@ func (s Sources) resolve(ctx context.Context, w Wanted) (string, error) {
 		value, err = s.file(r.Of)
 	default:
 		value, err = s.program(ctx, r)
+		if r.Kind == settings.ReferenceGit && err == nil {
+			value, err = userAndPassword(value)
+		}
 	}
 	switch {
 	case err != nil:
@@ -118,11 +123,30 @@ type helper struct {
 	input     string // its standard input; "" = none
 	hint      string // when it fails
 	firstLine bool   // only this counts
+	elsewhere bool   // it runs outside of every project, whose configuration names programs, and asks nobody
+}
+
+// userAndPassword reads what git says of a credential.
+func userAndPassword(text string) (string, error) {
+	said := map[string]string{}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), "=")
+		said[name] = value
+	}
+	if said["username"] == "" || said["password"] == "" {
+		return "", errors.New("git has no user and password for it")
+	}
+	return said["username"] + ":" + said["password"], nil
 }
 
 // helperOf is the program that knows a reference.
 func helperOf(r settings.Reference, system string) (helper, error) {
 	switch r.Kind {
+	case settings.ReferenceGH:
+		return helper{argv: []string{"gh", "auth", "token", "--hostname", r.Of}, hint: "sign in with: gh auth login --hostname " + r.Of}, nil
+	case settings.ReferenceGit:
+		return helper{argv: []string{"git", "credential", "fill"}, input: "url=" + r.Of + "\n\n", elsewhere: true,
+			hint: "git's credential helper must know it: what does 'git credential fill' say outside of the project?"}, nil
 	case settings.ReferenceOp:
 		return helper{argv: []string{"op", "read", "--no-newline", r.String()},
 			hint: "1Password's command line, op, must be installed and signed in: 'op signin'"}, nil
@@ -174,6 +198,13 @@ func (h helper) run(ctx context.Context) (string, error) {
 	cmd := exec.CommandContext(ctx, program, h.argv[1:]...)
 	cmd.WaitDelay = time.Second // a child of it may keep its output open
 	cmd.Env = os.Environ()
+	if h.elsewhere {
+		cmd.Dir = filepath.VolumeName(program) + string(filepath.Separator)
+		cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool {
+			return strings.HasPrefix(v, "GIT_DIR=") || strings.HasPrefix(v, "GIT_WORK_TREE=")
+		})
+		cmd.Env = append(cmd.Env, "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "SSH_ASKPASS=")
+	}
 	if h.input != "" {
 		cmd.Stdin = strings.NewReader(h.input)
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -152,4 +153,44 @@ func FuzzReadEnv(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Git's own credential helper and gh are asked, and no configuration of a project is.
+func TestAttackAProjectsHelperForTheCredential(t *testing.T) {
+	home, project := t.TempDir(), t.TempDir()
+	helper := filepath.Join(home, "helper")
+	ran := filepath.Join(home, "ran")
+	for name, text := range map[string]string{
+		helper:                               "#!/bin/sh\n[ $1 = get ] && printf 'username=me\\npassword=" + value + "\\n'\n",
+		filepath.Join(home, "gh"):            "#!/bin/sh\n[ \"$*\" = 'auth token --hostname git.example.com' ] && echo " + value + "\n",
+		filepath.Join(home, ".gitconfig"):    "[credential \"https://git.example.com\"]\n\thelper = " + helper + "\n",
+		filepath.Join(project, "project.sh"): "#!/bin/sh\ntouch " + ran + "\nprintf 'username=evil\\npassword=evilevil\\n'\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"init", "-q"}, {"config", "credential.helper", ""}, {"config", "credential.helper", filepath.Join(project, "project.sh")}} {
+		if out, err := exec.Command("git", append([]string{"-C", project}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("XDG_CONFIG_HOME", home)
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	t.Setenv("GIT_DIR", filepath.Join(project, ".git"))
+	t.Setenv("PATH", home+":"+os.Getenv("PATH"))
+	t.Chdir(project)
+	got, err := sources(nil).Resolve(t.Context(), []Wanted{
+		{Name: "GIT", From: "git:https://git.example.com/acme/app"}, {Name: "GH", From: "gh:git.example.com"},
+	})
+	if err != nil || got["GIT"] != "me:"+value || got["GH"] != value {
+		t.Errorf("%q %v", got, err)
+	}
+	if _, err := sources(nil).Resolve(t.Context(), []Wanted{{Name: "NONE", From: "git:https://other.example.com/x"}}); err == nil {
+		t.Error("git knows a credential of another host")
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("a program of the project's ran")
+	}
 }

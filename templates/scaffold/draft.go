@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
@@ -30,15 +31,25 @@ type Draft struct {
 	// taken says that the settings that are there, and nothing else of a dev container,
 	// are in Files with all that they held.
 	taken bool
+	// moves says that a .devcontainer.json is there, which goes to oldPath: next to ours it
+	// would be a second dev container, without a firewall, among which editors let one choose.
+	moves bool
 }
 
 // New looks at the folder and makes the dev container for it. Its result has
 // been validated, and none of its files would be written through a link.
-// overwrite says whether a .devcontainer.json may get another dev container next
-// to it. The error carries exitcode.Usage for options that a template refuses or that
+// overwrite says whether a .devcontainer.json may be replaced. The error carries exitcode.Usage for options that a template refuses or that
 // make the result invalid, NoInput and Refused for the folder's state.
 func New(dir Folder, in lock.Input, overwrite bool) (*Draft, error) {
-	seen, err := templates.Observe(string(dir))
+	moves := dir.isThere(plainPath)
+	if err := movable(dir, moves, overwrite); err != nil {
+		return nil, err
+	}
+	var gone []string
+	if moves {
+		gone = []string{plainPath}
+	}
+	seen, err := templates.Observe(string(dir), gone...)
 	if err != nil {
 		return nil, exitcode.With(exitcode.Refused, err)
 	}
@@ -68,12 +79,33 @@ func New(dir Folder, in lock.Input, overwrite bool) (*Draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	if dir.Read(plainPath) != nil && !overwrite {
-		err := fmt.Errorf("%s: %s %w", dir, plainPath, templates.ErrExists)
-		return nil, exitcode.With(exitcode.Refused, diag.WithHint(err, "move it to %s and use --extend, or write another next to it with --force",
-			ConfigPath))
+	return &Draft{dir, files, seen, accepted, taken, moves}, nil
+}
+
+// movable errs where a .devcontainer.json is there that must stay where it is.
+func movable(dir Folder, there, overwrite bool) error {
+	if !there {
+		return nil
 	}
-	return &Draft{dir, files, seen, accepted, taken}, nil
+	if _, err := os.Lstat(dir.Path(oldPath)); err == nil {
+		err := fmt.Errorf("%s: %s and %s are there", dir, plainPath, oldPath)
+		return exitcode.With(exitcode.Refused, diag.WithHint(err, "move one of them away: replaced, the first would become the second"))
+	}
+	if overwrite {
+		return nil
+	}
+	err := fmt.Errorf("%s: %s %w", dir, plainPath, templates.ErrExists)
+	return exitcode.With(exitcode.Refused, diag.WithHint(err,
+		"move it to %s and use --extend, or replace it with --force, which keeps it as %s", ConfigPath, oldPath))
+}
+
+// Moves says which file Write gives another name, and why; "" = none.
+func (d *Draft) Moves() string {
+	if !d.moves {
+		return ""
+	}
+	return fmt.Sprintf("%s becomes %s: next to the new one editors would offer it as a second dev container, without the firewall",
+		plainPath, oldPath)
 }
 
 // takeOver puts the entries of settings that 'sbx-devc allow' and its like made before
@@ -136,7 +168,7 @@ func (d *Draft) Refused() error {
 	return exitcode.With(exitcode.Refused, diag.WithHint(err, "%s", hint))
 }
 
-// Write writes the draft, all of it or nothing, and returns the files that were
+// Write writes the draft, all of it or nothing, moves what Moves says, and returns the files that were
 // not there in this form, and sentences about the result. Without overwrite a file
 // that is there in another form is an error with exitcode.Refused.
 func (d *Draft) Write(overwrite bool) (written []templates.File, notes []string, err error) {
@@ -154,9 +186,21 @@ func (d *Draft) Write(overwrite bool) (written []templates.File, notes []string,
 			return nil, nil, err
 		}
 	}
+	notes = slices.Clone(d.Seen.Notes)
+	if d.moves {
+		if err := os.Rename(d.Dir.Path(plainPath), d.Dir.Path(oldPath)); err != nil {
+			return nil, nil, exitcode.With(exitcode.CantWrite, fmt.Errorf("moving the file that is replaced: %w", err))
+		}
+		defer func() {
+			if err != nil {
+				err = errors.Join(err, os.Rename(d.Dir.Path(oldPath), d.Dir.Path(plainPath)))
+			}
+		}()
+		notes = append(notes, d.Moves())
+	}
 	dropped := d.dropped(written)
 	made, err := d.Dir.Write(d.Seen, written, overwrite)
-	return written, slices.Concat(d.Seen.Notes, made, dropped), err
+	return written, slices.Concat(notes, made, dropped), err
 }
 
 // dropped says which hosts and presets of the settings that are there are not in

@@ -21,8 +21,12 @@ import (
 // ConfigPath is where init writes the configuration, and looks for one.
 const ConfigPath = ".devcontainer/devcontainer.json"
 
-// plainPath is the other place that editors look at.
-const plainPath = ".devcontainer.json"
+// plainPath is the other place that editors look at, and oldPath the place where
+// nothing looks for it.
+const (
+	plainPath = ".devcontainer.json"
+	oldPath   = plainPath + ".old"
+)
 
 // Folder is a project's folder. Paths below it are slash-separated.
 type Folder string
@@ -51,6 +55,12 @@ const maxFile = 16 << 20
 func (d Folder) Holds(f templates.File) bool {
 	text := d.Read(f.Path)
 	return text != nil && bytes.Equal(text, f.Content)
+}
+
+// isThere reports whether something of this name is there that is no folder.
+func (d Folder) isThere(name string) bool {
+	info, err := os.Lstat(d.Path(name))
+	return err == nil && !info.IsDir()
 }
 
 // Changed returns the files that are not there in just this form.

@@ -175,7 +175,42 @@ func TestPlainConfigurationIsInTheWay(t *testing.T) {
 	if _, err := New(dir, lock.Input{Template: "claude"}, false); !isCode(err, exitcode.Refused) {
 		t.Error(err)
 	}
-	if _, err := New(dir, lock.Input{Template: "claude"}, true); err != nil {
+	// Replaced, it is no second dev container, and nothing of it is lost.
+	draft, err := New(dir, lock.Input{Template: "claude"}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds := func(name, want string) {
+		t.Helper()
+		if got := dir.Read(name); string(got) != want {
+			t.Errorf("%s holds %q", name, got)
+		}
+	}
+	if err := os.WriteFile(dir.Path(".devcontainer"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := draft.Write(true); err == nil {
+		t.Error("written over a file in the place of the folder")
+	}
+	holds(".devcontainer.json", "{}")
+	if err := os.Remove(dir.Path(".devcontainer")); err != nil {
+		t.Fatal(err)
+	}
+	if _, notes, err := draft.Write(true); err != nil || !slices.Contains(notes, draft.Moves()) {
+		t.Error(notes, err)
+	}
+	holds(".devcontainer.json.old", "{}")
+	if info, err := os.Lstat(dir.Path(".devcontainer.json")); err != nil || !info.IsDir() {
+		t.Error("no folder is there for the container to cover", err)
+	}
+	if again, err := New(dir, lock.Input{Template: "claude"}, true); err != nil || len(dir.Changed(again.Files)) > 0 || again.Moves() != "" {
+		t.Errorf("a second time: %v", err)
+	}
+	// One that is there a second time would take the place of the first.
+	if err := errors.Join(os.Remove(dir.Path(".devcontainer.json")), os.WriteFile(dir.Path(".devcontainer.json"), []byte("[]"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(dir, lock.Input{Template: "claude"}, true); !isCode(err, exitcode.Refused) {
 		t.Error(err)
 	}
 }

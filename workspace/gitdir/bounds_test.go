@@ -9,12 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/internal/test/testenv"
@@ -173,4 +175,45 @@ func packOfDifference(t *testing.T, size uint64) string {
 	add(difference, name[:], string(number(uint64(len(base))))+string(number(size))+strings.Repeat(copyAll, int(size>>16)))
 	sum := sha1.Sum(pack.Bytes())
 	return pack.String() + string(sum[:])
+}
+
+// Attack: files that are alike but for a byte, whose differences git would look for, with time
+// and memory without end for large ones. They are put into the bundle as they are.
+func TestAttackFilesThatAreAlike(t *testing.T) {
+	v := newVolume(t)
+	alike := make([]byte, 200<<10)
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(alike) // which no compression makes smaller
+	one := v.object("blob", string(alike))
+	alike[100] ^= 1
+	two := v.object("blob", string(alike))
+	v.tree([3]string{"100644", "a", one})
+	v.agent("repack", "-a", "-d", "-q") // git does not look within one pack
+	v.tree([3]string{"100644", "a", one}, [3]string{"100644", "b", two})
+	commits, notes, folder, err := v.take()
+	if err != nil || len(commits) != 1 {
+		t.Fatal(commits, notes, err)
+	}
+	info, err := os.Stat(filepath.Join(folder, commits[0].Bundle))
+	if err != nil || info.Size() < 2*int64(len(alike)) {
+		t.Errorf("the bundle of two files of %d bytes: %v, %v", len(alike), info.Size(), err)
+	}
+}
+
+// Attack: git works on the agent's objects without end. It is ended with its time, also while
+// it waits for input, and the reason is the error.
+func TestAttackGitWithoutEnd(t *testing.T) {
+	v := newVolume(t)
+	r := &scratch{dir: filepath.Join(v.host, ".git")}
+	late := errors.New("too late")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, late)
+	defer cancel()
+	never, end, err := os.Pipe() // a file: whoever gives another reader must end that, as engine.OpenTar does
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer never.Close()
+	defer end.Close()
+	if _, err := r.git(ctx, never, "cat-file", "--batch"); !errors.Is(err, late) {
+		t.Error(err)
+	}
 }

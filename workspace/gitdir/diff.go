@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/org/claude-sandbox/internal/redact"
 )
 
 // Bounds on reading the trees of commits: the agent made them.
@@ -39,13 +41,33 @@ type Difference struct {
 // of ours, as in Apply. Nothing is written to the host's. names are all paths of the last
 // commit.
 func Diff(ctx context.Context, folder string, c Commits, bundled []Commits) (found []Difference, names []string, err error) {
+	err = withBundle(ctx, folder, c, bundled, func(clean *scratch) (err error) {
+		found, names, err = clean.compare(ctx, &scratch{dir: c.Dir}, c.Head)
+		return err
+	})
+	return found, names, err
+}
+
+// Search looks for secrets in all that the commits bring, and in the agent's name of the
+// branch, as Take does. bundled is that of Diff.
+func Search(ctx context.Context, folder string, c *Commits, bundled []Commits, secrets *redact.Finder) error {
+	var in []SecretIn
+	c.From, in = hideBranch(c.From, secrets)
+	for _, s := range in {
+		c.addSecret(s)
+	}
+	return withBundle(ctx, folder, *c, bundled, func(clean *scratch) error { return clean.search(ctx, c, secrets) })
+}
+
+// withBundle has a function work on a repository of ours that has the objects of a bundle.
+func withBundle(ctx context.Context, folder string, c Commits, bundled []Commits, use func(*scratch) error) (err error) {
 	store := Store{Dir: c.Dir, Common: c.Common}
 	if store.Config, err = readConfig(store.Common, store.Dir); err != nil {
-		return nil, nil, err
+		return err
 	}
 	work, err := os.MkdirTemp(folder, "review-")
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the agent's commits: %w", err)
+		return fmt.Errorf("reading the agent's commits: %w", err)
 	}
 	defer os.RemoveAll(work)
 	clean, err := newScratch(filepath.Join(work, "clean"), store)
@@ -53,12 +75,12 @@ func Diff(ctx context.Context, folder string, c Commits, bundled []Commits) (fou
 		err = clean.receive(ctx, filepath.Join(folder, c.Bundle), bundled)
 	}
 	if err == nil {
-		found, names, err = clean.compare(ctx, &scratch{dir: store.Dir}, c.Head)
+		err = use(clean)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the agent's commits: %w", err)
+		return fmt.Errorf("reading the agent's commits: %w", err)
 	}
-	return found, names, nil
+	return nil
 }
 
 // compare is Diff of a commit that is here.

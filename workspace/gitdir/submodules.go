@@ -1,9 +1,11 @@
 package gitdir
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -11,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/internal/hostprogram"
 )
 
@@ -47,6 +50,12 @@ func Submodules(dir string, nested bool) ([]string, error) {
 	} else if !info.Mode().IsRegular() || info.Size() > limit {
 		return nil, fmt.Errorf("%s is no index, or larger than %d MiB", index, limit>>20)
 	}
+	parts, _ := fs.Glob(os.DirFS(dir), "sharedindex.*") // of a split index
+	if len(parts) == 0 {
+		if may, err := mayHoldSubmodules(index); err != nil || !may {
+			return nil, err
+		}
+	}
 	work, err := os.MkdirTemp("", "sbx-index-")
 	if err != nil {
 		return nil, err
@@ -64,13 +73,40 @@ func Submodules(dir string, nested bool) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts, _ := fs.Glob(os.DirFS(dir), "sharedindex.*") // of a split index
 	for _, part := range parts {
 		if err := os.Symlink(filepath.Join(dir, part), filepath.Join(ours.dir, part)); err != nil {
 			return nil, err
 		}
 	}
 	return listSubmodules(ours.dir, index)
+}
+
+// ofSubmodule is the mode of a submodule's entry in an index, in all versions of the format.
+var ofSubmodule = []byte{0, 0, 0xe0, 0}
+
+// mayHoldSubmodules reports whether an index that is not split can have an entry of a
+// submodule. Most have none, and git takes long for the large ones.
+func mayHoldSubmodules(index string) (bool, error) {
+	f, err := filekind.Open(index)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	part, held := make([]byte, 64<<10), 0
+	for {
+		n, err := f.Read(part[held:])
+		if bytes.Contains(part[:held+n], ofSubmodule) {
+			return true, nil
+		}
+		if errors.Is(err, io.EOF) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		keep := min(held+n, len(ofSubmodule)-1) // it may begin there
+		held = copy(part, part[held+n-keep:held+n])
+	}
 }
 
 // listSubmodules asks git for the entries of an index. A sparse one needs an

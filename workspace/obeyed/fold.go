@@ -32,6 +32,15 @@ func Folded(name string) string {
 	return strings.TrimRight(name, ". ")
 }
 
+// FoldedPath is a path with slashes, each of its names Folded.
+func FoldedPath(name string) string {
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		parts[i] = Folded(part)
+	}
+	return strings.Join(parts, "/")
+}
+
 // Unseen reports whether a character takes no place or changes the order of others,
 // such as zero-width and bidirectional ones, tags and variation selectors: a reader
 // does not see it where a program does.

@@ -34,12 +34,13 @@ A run that worked on a copy of the project has changed no file of it: apply take
 the files, too. One that you changed since is left as it is, and named.
 
 First it lists what is dangerous about the changes, as 'sbx-devc review' does, and on
-a terminal asks once. Elsewhere it refuses what acts although nobody runs the project
+a terminal asks once. Elsewhere it refuses files that act before anyone runs the project
 (git, shells, editors, agents, hooks, CI and installs obey it, or it is not what it
 looks like), unless --accept-dangerous names it.
 
 The commits of a run whose program was killed are taken by the next 'sbx-devc run',
-which says so.
+which says so. apply searches them for the values that the run's secrets have now, but
+for those of a cmd: source, which does not run a second time.
 
 Exit code 1: the repository has another branch of that name, git refuses the commits,
 or a file is left as it is; 64: wrong usage; 66: there is no such run, or it left
@@ -72,6 +73,9 @@ func apply(ctx context.Context, a *cli.App, accept, args []string) (err error) {
 	if !run.HasFiles() && len(run.Commits) == 0 {
 		a.SayLine("nothing is left to take of the run %s: everything in it is decided", run.Work.Run)
 		return nil
+	}
+	if err := searchCommits(ctx, a, run); err != nil {
+		return err
 	}
 	reviews, err := run.Offered(ctx)
 	if err != nil {

@@ -23,7 +23,8 @@ import (
 
 type fixOptions struct {
 	choiceFlags
-	diff bool
+	diff        bool
+	interactive bool
 }
 
 func FixCommand(a *cli.App) *cobra.Command {
@@ -37,6 +38,12 @@ whole or not at all. fix corrects errors and warnings, and a note only when
 --rule names its rule. It leaves alone what sbx-devc.jsonc switches off or excludes.
 'sbx-devc validate' shows the remaining findings.
 
+--interactive shows one change after the other and asks about each, as 'git add -p'
+does: notes too, and what only you can decide, such as a name that was probably
+meant, a user that the image has, or the digest that pins the image now, for which
+it asks the registry. Nothing is written before the last answer; q keeps the changes
+that you agreed to until then.
+
 PATH is a project folder or a devcontainer.json; - reads standard input and
 writes the result to standard output. Without PATH it is the current folder.
 
@@ -44,14 +51,17 @@ Exit code 0: nothing is left to correct; 1: --diff, and there is a correction;
 2: wrong usage; 3: a file could not be read or written, or is not well formed.`,
 		Example: `  sbx-devc fix --diff
   sbx-devc fix
+  sbx-devc fix --interactive
   sbx-devc fix --rule SBX301,SBX302 .devcontainer/devcontainer.json
   sbx-devc fix --rule SBX506`,
 		Annotations: map[string]string{cli.AnnotationChecker: ""},
 		RunE:        func(cmd *cobra.Command, args []string) error { return fix(cmd.Context(), a, o, args) },
 	}
 	cmd.Flags().BoolVar(&o.diff, "diff", false, "print what would change and write nothing")
+	cmd.Flags().BoolVarP(&o.interactive, "interactive", "i", false, "ask about each change, and offer more of them")
 	o.add(cmd.Flags())
 	cli.Exclusive(cmd, "config", "no-config")
+	cli.Exclusive(cmd, "diff", "interactive")
 	cmd.Flags().StringSliceVar(&o.rules, "rule", nil, "fix only findings of these rules, notes too")
 	return cmd
 }
@@ -59,7 +69,7 @@ Exit code 0: nothing is left to correct; 1: --diff, and there is a correction;
 func fix(ctx context.Context, a *cli.App, o fixOptions, paths []string) error {
 	for i, word := range o.rules {
 		r, ok := findRule(word)
-		if !ok || r.Fix == "" {
+		if !ok || r.Fix == "" && !o.interactive {
 			return exitcode.With(exitcode.CheckUsage, diag.WithHint(fmt.Errorf("%s is no rule that fix can correct", word),
 				"%s'sbx-devc rules' marks those with *", cli.Suggestion(word, "", RuleWords(true))))
 		}
@@ -70,13 +80,23 @@ func fix(ctx context.Context, a *cli.App, o fixOptions, paths []string) error {
 		return err
 	}
 	paths = projects.Paths(a, paths)
+	f := fixer{App: a, fixOptions: o, choices: choices}
+	if o.interactive {
+		if f.dialog, err = newDialog(a, paths); err != nil {
+			return err
+		}
+		defer f.dialog.digests.Close()
+	}
 	changed, failed := 0, false
 	for _, path := range paths {
-		n, err := fixPath(ctx, a, o, choices, path)
+		n, err := f.path(ctx, path)
 		changed += n
 		if err != nil {
 			failed = true
 			a.PrintError(err)
+		}
+		if f.dialog.ended() {
+			break
 		}
 	}
 	switch {
@@ -84,14 +104,24 @@ func fix(ctx context.Context, a *cli.App, o fixOptions, paths []string) error {
 		return exitcode.With(exitcode.NoCheck, nil)
 	case o.diff && changed > 0:
 		return exitcode.With(exitcode.Findings, nil)
+	case f.dialog.asked():
 	case changed == 0:
 		fmt.Fprintln(a.Stderr, "sbx-devc: nothing to fix; 'sbx-devc validate' says what only a person can decide")
 	}
 	return nil
 }
 
-// fixPath corrects what one argument names and returns how many files change.
-func fixPath(ctx context.Context, a *cli.App, o fixOptions, choices *selection.Choices, path string) (changed int, err error) {
+// fixer corrects files one after the other.
+type fixer struct {
+	*cli.App
+	fixOptions
+	choices *selection.Choices
+	dialog  *dialog // nil = nobody is asked
+}
+
+// path corrects what one argument names and returns how many files change.
+func (x *fixer) path(ctx context.Context, path string) (changed int, err error) {
+	a, o, choices := x.App, x.fixOptions, x.choices
 	if path == "-" {
 		src, err := piped(a)
 		if err != nil {
@@ -123,11 +153,23 @@ func fixPath(ctx context.Context, a *cli.App, o fixOptions, choices *selection.C
 			return changed, errors.Join(failed, err)
 		}
 		failed = errors.Join(failed, devcontainer.Open(file, func(p *devcontainer.Project) error {
-			out, fixed := lint.Fix(p, o.rules, c.JudgeKnown)
+			var out []byte
+			var fixed []diag.Finding
+			if x.dialog != nil {
+				var err error
+				if out, fixed, err = x.dialog.fix(ctx, p, o.rules, c.JudgeKnown); err != nil {
+					return err
+				}
+			} else {
+				out, fixed = lint.Fix(p, o.rules, c.JudgeKnown)
+			}
 			n, err := corrected(a, o, p, out, fixed)
 			changed += n
 			return err
 		}))
+		if x.dialog.ended() {
+			break
+		}
 	}
 	return changed, failed
 }

@@ -59,5 +59,5 @@ func chosenRules(ctx context.Context, a *cli.App, config string) lint.Files {
 	if err != nil {
 		return lint.Files{}
 	}
-	return lint.Files{Org: c.Org, Held: c.Holds, Choose: c.Judge}
+	return c.Files()
 }

@@ -1,12 +1,10 @@
 package checks
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -14,7 +12,6 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/devcontainer"
-	"github.com/org/claude-sandbox/devcontainer/lint"
 	"github.com/org/claude-sandbox/devcontainer/manual"
 	"github.com/org/claude-sandbox/devcontainer/selection"
 	"github.com/org/claude-sandbox/internal/atomicfile"
@@ -90,10 +87,10 @@ func validate(ctx context.Context, a *cli.App, o validateOptions, paths []string
 		return err
 	}
 	paths = projects.Paths(a, paths)
-	v := validation{choices: choices, limit: limit, writeBaseline: o.writeBaseline, found: map[*selection.Choice][]diag.Finding{}}
+	check := selection.Check{Choices: choices, FailOn: limit, Record: o.writeBaseline}
 	unreadable := false
 	for _, path := range paths {
-		err := v.checkPath(ctx, a, path)
+		err := checkPath(ctx, a, &check, path)
 		if ctx.Err() != nil {
 			return ctx.Err() // half a result would look like a whole one
 		}
@@ -104,9 +101,9 @@ func validate(ctx context.Context, a *cli.App, o validateOptions, paths []string
 			errs = append(errs, cli.Problem(err))
 		}
 	}
-	files := &v.files
+	files := &check.Files
 	if o.writeBaseline && !unreadable {
-		if err := v.writeBaselines(a); err != nil {
+		if err := writeBaselines(a, check.Baselines()); err != nil {
 			return exitcode.With(exitcode.NoCheck, err)
 		}
 	}
@@ -122,86 +119,31 @@ func validate(ctx context.Context, a *cli.App, o validateOptions, paths []string
 		projects.NoteClosed(a, path)
 	}
 	fmt.Fprintf(a.Stderr, "sbx-devc: %s checked, %s, %d at %s or worse%s\n", visible.Count(files.Checked, "file"),
-		visible.Count(len(files.Findings), "finding"), v.bad, cmp.Or(v.limit, v.least, diag.SeverityWarning), notShown(choices))
-	v.noteGone(a)
+		visible.Count(len(files.Findings), "finding"), check.Bad, check.Limit(), notShown(choices))
+	if !o.writeBaseline {
+		check.Gone(func(baseline string, findings int) {
+			fmt.Fprintf(a.Stderr, "sbx-devc: note: %s of %s gone; --write-baseline takes them out\n",
+				visible.Count(findings, "known finding"), baseline)
+		})
+	}
 	switch {
 	case unreadable:
 		return exitcode.With(exitcode.NoCheck, nil)
-	case v.bad > 0:
+	case check.Bad > 0:
 		return exitcode.With(exitcode.Findings, nil)
 	}
 	return nil
 }
 
-// validation is one run over the paths.
-type validation struct {
-	files         lint.Files
-	choices       *selection.Choices
-	limit         diag.Severity // of the flag; "" = the projects' own
-	least         diag.Severity // the mildest that a project fails on
-	bad           int           // findings at a limit or worse
-	writeBaseline bool
-	found         map[*selection.Choice][]diag.Finding // what a new baseline will hold
-}
-
-// check runs a check by a choice.
-func (v *validation) check(c *selection.Choice, check func() error) error {
-	known := c.Known
-	if v.writeBaseline {
-		c.Known = nil
-	}
-	before := len(v.files.Findings)
-	v.files.Org, v.files.Held, v.files.Choose = c.Org, c.Holds, c.Judge
-	err := check()
-	c.Known = known
-	if v.writeBaseline {
-		held := v.files.Findings[:before:before]
-		for _, f := range v.files.Findings[before:] {
-			if c.Holds(f.Rule) {
-				held = append(held, f)
-			} else {
-				v.found[c] = append(v.found[c], f)
-			}
-		}
-		v.files.Findings = held
-	}
-	limit := cmp.Or(v.limit, c.FailOn, diag.SeverityWarning)
-	if v.least == "" || diag.Worst([]diag.Finding{{Severity: limit}}, v.least) == 0 {
-		v.least = limit
-	}
-	v.bad += diag.Worst(v.files.Findings[before:], limit)
-	return err
-}
-
 // writeBaselines writes what was found as known from now on.
-func (v *validation) writeBaselines(a *cli.App) error {
-	for _, c := range v.choices.All() {
-		file := c.BaselineFile()
-		if err := atomicfile.WriteBytes(file, 0o644, c.NewBaseline(v.found[c])); err != nil {
-			return fmt.Errorf("writing %s: %w", file, err)
+func writeBaselines(a *cli.App, all []selection.NewBaseline) error {
+	for _, b := range all {
+		if err := atomicfile.WriteBytes(b.File, 0o644, b.Text); err != nil {
+			return fmt.Errorf("writing %s: %w", b.File, err)
 		}
-		fmt.Fprintf(a.Stderr, "sbx-devc: %s: %s known from now on\n", file, visible.Count(len(v.found[c]), "finding"))
+		fmt.Fprintf(a.Stderr, "sbx-devc: %s: %s known from now on\n", b.File, visible.Count(b.Findings, "finding"))
 	}
 	return nil
-}
-
-// noteGone tells of known findings that are not there any more.
-func (v *validation) noteGone(a *cli.App) {
-	for _, c := range v.choices.All() {
-		gone := c.Known.Gone(func(file string) bool {
-			full, err := filepath.Abs(filepath.Join(c.Root, filepath.FromSlash(file)))
-			for name := range v.files.Sources {
-				if other, otherErr := filepath.Abs(name); err == nil && otherErr == nil && other == full {
-					return true
-				}
-			}
-			return false
-		})
-		if gone > 0 && !v.writeBaseline {
-			fmt.Fprintf(a.Stderr, "sbx-devc: note: %s of %s gone; --write-baseline takes them out\n",
-				visible.Count(gone, "known finding"), c.Known.File)
-		}
-	}
 }
 
 // findingsWriter is what prints findings in a format; JSON has what is in errs
@@ -227,34 +169,19 @@ func findingsWriter(format string, errs *[]diag.Problem) (func(io.Writer, []diag
 }
 
 // checkPath checks everything that one argument names.
-func (v *validation) checkPath(ctx context.Context, a *cli.App, path string) error {
+func checkPath(ctx context.Context, a *cli.App, check *selection.Check, path string) error {
 	if path == "-" {
 		src, err := piped(a)
 		if err != nil {
 			return err
 		}
-		c, err := v.choices.Of(ctx, "-")
-		if err != nil {
-			return err
-		}
-		return v.check(c, func() error { v.files.Text("-", src); return nil })
+		return check.Text(ctx, "-", src)
 	}
 	found, err := discover(a, path)
 	if err != nil {
 		return err
 	}
-	var failed error
-	for _, file := range found {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		c, err := v.choices.Of(ctx, file)
-		if err != nil {
-			return errors.Join(failed, err) // the other files most likely have the same
-		}
-		failed = errors.Join(failed, v.check(c, func() error { return v.files.Open(ctx, []string{file}) }))
-	}
-	return failed
+	return check.Open(ctx, found)
 }
 
 // discover lists the files that a path names, those of the folders below among them.

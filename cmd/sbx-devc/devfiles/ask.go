@@ -132,7 +132,7 @@ func askExisting(ctx context.Context, to *ask.Terminal, dir scaffold.Folder, o *
 		answers = []ask.Option{extend, replace, stop}
 	case scaffold.Plain:
 		there = ".devcontainer.json"
-		replace.Label = "Write another next to it"
+		replace.Label = "Replace it; it stays as .devcontainer.json.old"
 		answers = []ask.Option{stop, replace}
 	}
 	answer, err := to.One(ctx, "There is a dev container: "+there, answers, "")

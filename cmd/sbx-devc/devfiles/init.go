@@ -162,6 +162,9 @@ func create(ctx context.Context, a *cli.App, o initOptions, dir scaffold.Folder)
 		if err := showFiles(a, dir, draft.Files, "changed, needs --force"); err != nil {
 			return err
 		}
+		if moves := draft.Moves(); moves != "" {
+			sayNotes(a, []string{moves})
+		}
 		if hint := dir.KeepHint(); hint != "" && !o.force {
 			fmt.Fprintf(a.Stderr, "sbx-devc: note: there is a dev container, which --force would replace; %s\n", hint)
 		}

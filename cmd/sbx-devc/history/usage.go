@@ -16,6 +16,7 @@ import (
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/session/ledger"
+	"github.com/org/claude-sandbox/session/runs"
 )
 
 // usageOptions are the flags of usage.
@@ -24,9 +25,6 @@ type usageOptions struct {
 	by   string
 	days int
 }
-
-// byRun is a row for each run that is kept, from its summary.
-const byRun = "run"
 
 func UsageCommand(a *cli.App) *cobra.Command {
 	var o usageOptions
@@ -43,7 +41,7 @@ used in the last --days days, also by runs that go on or were removed.`,
 	}
 	cmd.Flags().BoolVar(&o.all, "all", false, "the runs of all projects")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON")
-	cmd.Flags().StringVar(&o.by, "by", byRun, "a row for each run, model, day or project")
+	cmd.Flags().StringVar(&o.by, "by", string(runs.ByRun), "a row for each run, model, day or project")
 	cmd.Flags().IntVar(&o.days, "days", 30, "how many days back, today too; for other rows than runs")
 	return cmd
 }
@@ -51,34 +49,24 @@ used in the last --days days, also by runs that go on or were removed.`,
 func usage(a *cli.App, o usageOptions) error {
 	by := ledger.By(o.by)
 	switch {
-	case o.by != byRun && !slices.Contains([]ledger.By{ledger.ByModel, ledger.ByDay, ledger.ByProject}, by):
+	case !slices.Contains([]ledger.By{runs.ByRun, ledger.ByModel, ledger.ByDay, ledger.ByProject}, by):
 		return exitcode.With(exitcode.Usage, diag.WithHint(fmt.Errorf("--by %q is not known", o.by), "accepted: run, model, day, project"))
-	case o.days < 1 || o.days > maxDays:
-		return exitcode.With(exitcode.Usage, diag.WithHint(fmt.Errorf("--days %d is out of range", o.days), "give 1 to %d", maxDays))
+	case o.days < 1 || o.days > runs.LedgerDays:
+		return exitcode.With(exitcode.Usage, diag.WithHint(fmt.Errorf("--days %d is out of range", o.days), "give 1 to %d", runs.LedgerDays))
 	}
 	project, err := projects.OfRuns(a, o.all, nil)
 	if err != nil {
 		return err
 	}
-	var rows []ledger.Row
-	if o.by == byRun {
-		for _, r := range projects.Runs(a).List(project) {
-			rows = append(rows, ledger.Row{Key: r.ID, Usage: r.Metered, USD: r.CostUSD})
-		}
-	} else if rows, err = projects.Runs(a).Spent(time.Now().AddDate(0, 0, 1-o.days), project, by); err != nil {
+	rows, err := projects.Runs(a).Usage(project, by, time.Now().AddDate(0, 0, 1-o.days))
+	if err != nil {
 		return exitcode.With(exitcode.Internal, err)
 	}
 	return printUsage(a, o, rows)
 }
 
-// maxDays is how long what was used is kept.
-const maxDays = 400
-
 func printUsage(a *cli.App, o usageOptions, rows []ledger.Row) error {
-	total := ledger.Row{Key: visible.Count(len(rows), o.by)}
-	for _, r := range rows {
-		total = total.Add(r)
-	}
+	total := ledger.Total(visible.Count(len(rows), o.by), rows)
 	if o.json {
 		report := struct {
 			SchemaVersion int             `json:"schemaVersion"`
@@ -87,7 +75,7 @@ func printUsage(a *cli.App, o usageOptions, rows []ledger.Row) error {
 			CostUSD       float64         `json:"costUsd"`
 			Rows          []ledger.Row    `json:"rows"`
 		}{1, nil, total.Usage, total.USD, append([]ledger.Row{}, rows...)}
-		if o.by == byRun {
+		if o.by == string(runs.ByRun) {
 			n := len(rows)
 			report.Runs = &n
 		}

@@ -117,7 +117,7 @@ func pull(ctx context.Context, a *cli.App, o pullOptions, operands []string) err
 			moved = moved || pulled.Now != "" && image.Digest != (v1.Hash{})
 		}
 		if moved {
-			fmt.Fprintf(a.Stderr, "sbx-devc: what is newer comes with 'sbx-devc lock --update'\n")
+			fmt.Fprintf(a.Stderr, "sbx-devc: 'sbx-devc lock --update' takes newer versions\n")
 		}
 		return nil
 	})

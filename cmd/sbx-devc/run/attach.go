@@ -1,7 +1,6 @@
 package run
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -13,6 +12,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/terminal"
+	"github.com/org/claude-sandbox/session/supervisor"
 )
 
 func AttachCommand(a *cli.App) *cobra.Command {
@@ -29,13 +29,13 @@ terminal because it answers a prompt; 'sbx-devc logs -f' shows that one.`,
 		Example: `  sbx-devc run --detach
   sbx-devc attach`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return attach(cmd.Context(), a, clipboard, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return attach(a, clipboard, args) },
 	}
 	cmd.Flags().BoolVar(&clipboard, "clipboard", false, clipboardHelp)
 	return cmd
 }
 
-func attach(ctx context.Context, a *cli.App, clipboard bool, args []string) error {
+func attach(a *cli.App, clipboard bool, args []string) error {
 	if !cli.IsTerminal(a.Stdin) || !cli.IsTerminal(a.Stdout) {
 		return exitcode.With(exitcode.Usage, diag.WithHint(errors.New("attach needs a terminal"), "'sbx-devc logs -f' shows a run anywhere"))
 	}
@@ -48,7 +48,11 @@ func attach(ctx context.Context, a *cli.App, clipboard bool, args []string) erro
 		return exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("the run %s has no terminal to join: %w", run.ID, err),
 			"see what it does: sbx-devc logs -f %s", run.ID))
 	}
-	how, err := follow(ctx, a, client(a, clipboard), conn)
+	c := client(a, clipboard)
+	signals, stop := catchSignals()
+	defer stop()
+	c.Signals = signals
+	how, err := supervisor.Follow(c, conn)
 	if how == terminal.Lost {
 		return exitcode.With(exitcode.Internal, fmt.Errorf("the supervisor of the run %s is gone", run.ID))
 	}

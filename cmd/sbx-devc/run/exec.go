@@ -22,7 +22,8 @@ import (
 )
 
 func ExecCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	var w workerFlags
+	cmd := &cobra.Command{
 		Use:   "exec [RUN] -- COMMAND [ARG…]",
 		Short: "Run a command in the sandbox of a run that goes on",
 		Long: `Run COMMAND in the agent's container of RUN, a run's id or name; without RUN it is the
@@ -32,11 +33,23 @@ agent's folder. It has your terminal when standard input and output are one, and
 with the run or with this program, whichever ends first. In a run that is starting it
 waits for the agent's begin.
 
+With --json-lines it is a worker for another program: it reads one JSON request a line,
+such as {"id":"1","op":"ensure"}, and answers in JSON lines; the sandbox is one of its own,
+on DIR (default: the project around the current folder), with the flags of run. It ends
+with its standard input. docs/worker.md has the protocol.
+
 The exit code is COMMAND's own, or 64 usage, 66 no such run, 69 no engine.`,
 		Example: `  sbx-devc exec -- git status
-  sbx-devc exec fix-tests -- npm test`,
+  sbx-devc exec fix-tests -- npm test
+  sbx-devc exec --json-lines --workspace clone ~/src/app`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := w.check(); err != nil {
+				return exitcode.With(exitcode.Usage, err)
+			}
+			if w.on {
+				return w.serve(cmd.Context(), a, cmd, args)
+			}
 			at := cmd.ArgsLenAtDash()
 			if at < 0 || at > 1 || at == len(args) {
 				err := errors.New("exec takes the name of a run at most, and the command behind --")
@@ -49,6 +62,8 @@ The exit code is COMMAND's own, or 64 usage, 66 no such run, 69 no engine.`,
 			return execute(cmd.Context(), a, run, args[at:])
 		},
 	}
+	w.register(cmd)
+	return cmd
 }
 
 func ShellCommand(a *cli.App) *cobra.Command {

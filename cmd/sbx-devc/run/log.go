@@ -57,7 +57,7 @@ func openJournal(a *cli.App, o *Options, plan *runplan.Plan) (*journal.Journal, 
 
 // recordHost gives a run's journal what the run says, and takes the run's secrets out of it.
 func recordHost(j *journal.Journal, plan *runplan.Plan, host *sandbox.Host) {
-	j.Hide(plan.Redactor(host.Secrets), host.Credential.Redactor())
+	j.Hide(plan.Redactor(host.Secrets.Values), host.Credential.Redactor())
 	host.Say, host.Log = j.Say(host.Say), j.Logger()
 }
 

@@ -106,6 +106,7 @@ func runOptions(a *cli.App, at place, o *Options) (options runplan.Options, err 
 	for _, group := range o.groups() {
 		group.plan(&options)
 	}
+	options.Hold = o.held != nil
 	return options, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
@@ -26,6 +27,7 @@ type Options struct {
 	result       resultFlags
 	log          logFlags
 	dryRun       bool
+	held         func(*sandbox.Held, *runplan.Plan) // gets the sandbox of a worker; nil = the run has an agent
 }
 
 // Titles of the help that flags of several groups have.
@@ -140,7 +142,7 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 				}
 			}
 			if o.terminal.needsSupervisor() && !o.dryRun && !without {
-				return supervise(cmd.Context(), a, o.terminal)
+				return supervise(a, o.terminal)
 			}
 			var at place
 			at.dir, at.folder = projects.RunDir(a, given.dir)

@@ -44,7 +44,7 @@ func (o *SandboxFlags) Register(f *pflag.FlagSet) {
 	f.BoolVar(&o.on, "sandbox", false, "run in the sandbox, whatever sandbox_mode in your settings says (default)")
 	f.BoolVar(&o.off, "no-sandbox", false,
 		"run the claude of this machine without containers and firewall, after a warning and your answer")
-	f.BoolVar(&o.acceptRisks, "accept-risks", false, "with --no-sandbox where nobody can be asked: you have read its warning")
+	f.BoolVar(&o.acceptRisks, "accept-risks", false, "with --no-sandbox, where there is no terminal to ask on: you have read its warning")
 	f.StringVar(&o.Mode, ModeFlag, "", "")
 	f.Lookup(ModeFlag).Hidden = true
 }

@@ -22,6 +22,7 @@ import (
 // SecretFlags choose the variables and secrets that the agent gets.
 type SecretFlags struct {
 	secrets     []string
+	keys        []string
 	NoSecrets   []string
 	noAPIKey    bool
 	env         []string
@@ -33,6 +34,9 @@ func (o *SecretFlags) Register(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.secrets, "secret", nil,
 		"give the agent a secret, NAME or NAME=SOURCE: env:VARIABLE (default), op://…, keyring:SERVICE/ACCOUNT, pass:ENTRY, "+
 			"file:PATH, cmd:COMMAND")
+	f.StringArrayVar(&o.keys, "key", nil,
+		"have a secret go with the requests of an entry, and stay outside: 'NAME[=SOURCE] for git:github.com/acme/app'; "+
+			"sources as of --secret, and gh:HOST, git:https://HOST/PATH")
 	f.StringSliceVar(&o.NoSecrets, "no-secret", nil, "run without this secret of your settings or the project's")
 	f.BoolVar(&o.noAPIKey, "no-api-key", false, "do not use ANTHROPIC_API_KEY, for an account whose token is CLAUDE_CODE_OAUTH_TOKEN")
 	f.StringArrayVar(&o.env, "env", nil, "give the agent a variable, NAME=VALUE, or NAME for your own value")
@@ -44,6 +48,7 @@ func (o *SecretFlags) Register(f *pflag.FlagSet) {
 // give adds the flags to what the user gives.
 func (o *SecretFlags) give(given *settings.Given) {
 	given.AddSecrets("--secret", o.secrets)
+	given.AddKeys("--key", o.keys)
 	given.EnvPrefixes("--env-prefix", o.envPrefixes)
 	o.NoSecrets = given.Expand("--no-secret", o.NoSecrets)
 }
@@ -121,13 +126,16 @@ func modelKey(a *cli.App, o *SecretFlags) func(string) string {
 // resolveSecrets finds the values of a plan's secrets. All are there, or the run does not
 // start.
 func resolveSecrets(ctx context.Context, a *cli.App, plan *runplan.Plan) (map[string]string, error) {
-	if len(plan.Secrets) == 0 {
+	if len(plan.Secrets)+len(plan.Keys) == 0 {
 		return nil, nil
 	}
 	keys.CloseMemory()
-	wanted := make([]secrets.Wanted, len(plan.Secrets))
-	for i, s := range plan.Secrets {
-		wanted[i] = secrets.Wanted{Name: s.Name, From: s.From, File: s.File != ""}
+	var wanted []secrets.Wanted
+	for _, s := range plan.Secrets {
+		wanted = append(wanted, secrets.Wanted{Name: s.Name, From: s.From, File: s.File != ""})
+	}
+	for _, k := range plan.Keys {
+		wanted = append(wanted, secrets.Wanted{Name: k.Name, From: k.From})
 	}
 	from := secrets.Sources{Getenv: os.Getenv, Open: func(name string) (io.ReadCloser, error) {
 		f, err := session.OpenFile(homePath(name), plan.Folder())

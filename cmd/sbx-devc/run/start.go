@@ -73,9 +73,11 @@ type launch struct {
 
 // start brings the images, does the run and tells what became of it.
 func (l *launch) start(ctx context.Context) (err error) {
-	signals, stop := catchSignals()
-	defer stop()
-	l.host.Signals = signals
+	if l.o.held == nil { // a worker ends its sandbox itself
+		signals, stop := catchSignals()
+		defer stop()
+		l.host.Signals = signals
+	}
 	e, err := l.connect(ctx)
 	if err != nil {
 		return WithCode(err)
@@ -101,6 +103,9 @@ func (l *launch) start(ctx context.Context) (err error) {
 			recordFailure(l.log, err) // which leave tells, and returns no more
 			err = leave(err)
 		}()
+	}
+	if l.o.held != nil {
+		l.host.OnBegin = func(h *sandbox.Held) { l.o.held(h, l.plan) }
 	}
 	out := attachOutput(l.App, l.host, l.o.output.format)
 	result, err := sandbox.Run(ctx, e, l.plan, *l.host)
@@ -145,11 +150,10 @@ func (l *launch) bring(ctx context.Context, e *engine.Engine) error {
 	progress.Log = l.log.Builds()
 	bring := images.Images{Engine: e, Getenv: l.Getenv, Progress: progress, Option: "--image", Cache: cache, Choice: l.choice,
 		Published: release.FirewallImage()}
+	defer progress.Await(session.WaitingForImages, session.SilentEngine)()
 	if err := bring.Bring(ctx, l.plan); err != nil || l.o.containers.noCache || l.o.profile.fresh {
 		return err
 	}
-	slow := time.AfterFunc(session.SilentEngine, func() { l.host.Say("waiting for the container engine to give the project's cache") })
-	defer slow.Stop()
 	return bring.Volumes().GiveCache(ctx, l.plan, l.plan.Folder())
 }
 
@@ -165,7 +169,7 @@ func catchSignals() (signals <-chan os.Signal, stop func()) {
 func host(ctx context.Context, a *cli.App, o Options, plan *runplan.Plan) (*sandbox.Host, error) {
 	noteVariables(a)
 	var prompt string
-	if !o.terminal.on || o.prompt.text != "" || o.prompt.file != "" {
+	if o.held == nil && !o.terminal.on || o.prompt.text != "" || o.prompt.file != "" {
 		var err error
 		if prompt, err = readPrompt(a, o.prompt, plan.Folder()); err != nil {
 			return nil, exitcode.With(exitcode.NoInput, err)
@@ -185,7 +189,7 @@ func host(ctx context.Context, a *cli.App, o Options, plan *runplan.Plan) (*sand
 	}
 	say := func(line string) { fmt.Fprintf(a.Stderr, "sbx-devc: %s\n", line) }
 	return &sandbox.Host{
-		Secrets: values,
+		Secrets: sandbox.Secrets{Values: values},
 		Prompt:  strings.NewReader(prompt), Title: firstWords(prompt), Stderr: a.Stderr, Say: say,
 		Upstream: upstream, Credential: credential, UpstreamProxy: http.ProxyFromEnvironment, LiveDir: projects.Runs(a).Live(),
 		Ledger: projects.Runs(a).Ledger(plan.ID, plan.Folder()),

@@ -1,13 +1,9 @@
 package run
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/pflag"
 
@@ -16,9 +12,11 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/hostprogram"
 	"github.com/org/claude-sandbox/internal/terminal"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/runplan"
+	"github.com/org/claude-sandbox/session/supervisor"
 )
 
 // terminalFlags are about a run on a terminal, and one that goes on without it.
@@ -31,9 +29,6 @@ type terminalFlags struct {
 	on          bool // the run is one; no flag
 }
 
-// clientFlag is the hidden flag of a supervisor.
-const clientFlag = "supervise-for"
-
 // clipboardHelp is about the terminal on which the flag is given, and no other one.
 const clipboardHelp = "let programs in the sandbox write your terminal's clipboard (OSC 52)"
 
@@ -44,8 +39,8 @@ func (o *terminalFlags) Register(f *pflag.FlagSet) {
 	f.BoolVarP(&o.interactive, "interactive", "i", false, "show Claude Code's interface, with a prompt too: it is typed there for you")
 	f.BoolVar(&o.clipboard, "clipboard", false, clipboardHelp)
 	f.BoolVarP(&o.detach, "detach", "d", false, "leave the run to a supervisor in the background; attach, logs -f, status and stop find it")
-	f.IntVar(&o.client, clientFlag, 0, "")
-	f.Lookup(clientFlag).Hidden = true
+	f.IntVar(&o.client, supervisor.Flag, 0, "")
+	f.Lookup(supervisor.Flag).Hidden = true
 }
 
 func (o *terminalFlags) check(*pflag.FlagSet) error {
@@ -56,7 +51,7 @@ func (o *terminalFlags) check(*pflag.FlagSet) error {
 		return diag.WithHint(errors.New("--interactive needs a terminal, and excludes --print, --output-format and --shell"),
 			"without it a prompt is answered anywhere: sbx-devc run 'fix the tests'")
 	}
-	if o.detach && !canSupervise {
+	if o.detach && !supervisor.Possible {
 		return errors.New("--detach is not supported on this system")
 	}
 	return nil
@@ -72,7 +67,7 @@ func (o *terminalFlags) plan(p *runplan.Options) {
 // needsSupervisor reports whether another process has to do the run: one that goes on
 // when this one leaves its terminal, or is suspended.
 func (o *terminalFlags) needsSupervisor() bool {
-	return (o.on || o.detach) && o.client == 0 && canSupervise
+	return (o.on || o.detach) && o.client == 0 && supervisor.Possible
 }
 
 // onTerminal reports whether a run shows a person Claude's own interface: with claude
@@ -84,63 +79,55 @@ func onTerminal(a *cli.App, o *Options) bool {
 	return !asked && cli.IsTerminal(a.Stdin) && cli.IsTerminal(a.Stdout)
 }
 
+// supervise has another process of this program do the run that the command line asks
+// for, and gives it this terminal.
+func supervise(a *cli.App, o terminalFlags) error {
+	// The supervisor leaves the same variables out of the environment, and can say so.
+	process, err := supervisor.Start(a.Self, a.Args, hostprogram.Environ(), a.Hand)
+	if err != nil {
+		return err
+	}
+	c := client(a, o.clipboard)
+	c.Detach = o.detach
+	signals, stop := catchSignals()
+	defer stop()
+	c.Signals = signals
+	return process.Follow(c)
+}
+
 // joinTerminal gives a run its person: the Client of another process, or a terminal here.
 // Messages for people go to the Client from here on. leave ends that: it tells the Client
 // how the run ended, which err says, and returns what is left to say.
 func joinTerminal(a *cli.App, o terminalFlags, plan *runplan.Plan, host *sandbox.Host) (leave func(err error) error, err error) {
-	s := terminal.NewServer()
-	s.Suspends = !o.shell
-	s.Find = plan.InSandbox
-	s.Farewell = "sbx-devc: the run " + plan.ID + " goes on"
-	join := "sbx-devc attach " + plan.ID
-	if !o.on {
-		join = "sbx-devc logs -f " + plan.ID
-	}
-	s.Farewell += "; to see it: " + join + ", to end it: sbx-devc stop " + plan.ID + "\n"
-	s.OnDetach = leaveStreams
-	ended := make(chan struct{})
-	if o.client == 0 {
-		here, there := net.Pipe()
-		s.Serve(there, nil)
-		client := client(a, o.clipboard)
-		go func() {
-			defer close(ended)
-			client.Run(here)
-		}()
-	} else {
-		close(ended)
-		conn, err := connOf(o.client)
-		if err != nil {
-			return nil, exitcode.With(exitcode.Internal, err)
-		}
-		s.Serve(conn, terminal.Rescue(os.Stdin, os.Stdout))
-		leaveGroup()
-	}
-	host.Signals = bothSignals(host.Signals, s.Signals())
-	a.Stderr = s.Words()
-	var listener net.Listener
+	first := []byte(nil)
 	if o.on {
-		first, err := io.ReadAll(host.Prompt)
-		if err != nil {
+		if first, err = io.ReadAll(host.Prompt); err != nil {
 			return nil, exitcode.With(exitcode.NoInput, err)
 		}
-		host.Terminal, s.First = s, string(first)
-		listener = listen(a, plan.ID, s)
+	}
+	s, err := supervisor.Join(supervisor.Options{Run: plan.ID, Descriptor: o.client, Screen: o.on, Suspends: !o.shell,
+		First: string(first), Find: plan.InSandbox, Here: client(a, o.clipboard)})
+	if err != nil {
+		return nil, err
+	}
+	host.Signals = supervisor.BothSignals(host.Signals, s.Signals())
+	a.Stderr = s.Words()
+	if o.on {
+		host.Terminal = s
+		if err := s.Listen(projects.Runs(a).Socket(plan.ID)); err != nil {
+			fmt.Fprintf(a.Stderr, "sbx-devc: note: no other terminal can join this run: %v\n", err)
+		}
 	} else {
 		a.Stdout = io.Discard // the transcript is kept
-		host.OnBegin = s.Begin
+		host.OnBegin = func(*sandbox.Held) { s.Begin() }
 	}
 	return func(err error) error {
 		code, show := exitcode.Of(err, exitcode.Internal)
-		if show != nil {
-			s.End()
-			diag.WriteError(s.Words(), "sbx-devc", cli.WithHint(show))
+		if show == nil {
+			s.Leave(code, nil)
+		} else {
+			s.Leave(code, func(w io.Writer) { diag.WriteError(w, "sbx-devc", cli.WithHint(show)) })
 		}
-		if listener != nil {
-			_ = listener.Close()
-		}
-		s.Close(code)
-		<-ended
 		return exitcode.With(code, nil)
 	}, nil
 }
@@ -151,59 +138,4 @@ func client(a *cli.App, clipboard bool) *terminal.Client {
 	c.In, _ = a.Stdin.(terminal.Input)
 	c.Out, _ = a.Stdout.(terminal.Output)
 	return c
-}
-
-// listen lets other processes of the user join the run's terminal; nil = none can.
-func listen(a *cli.App, id string, s *terminal.Server) net.Listener {
-	name := projects.Runs(a).Socket(id)
-	err := os.MkdirAll(filepath.Dir(name), 0o700)
-	var l net.Listener
-	if err == nil {
-		l, err = net.Listen("unix", name)
-	}
-	if err != nil {
-		fmt.Fprintf(a.Stderr, "sbx-devc: note: no other terminal can join this run: %v\n", err)
-		return nil
-	}
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			s.Serve(conn, nil)
-		}
-	}()
-	return l
-}
-
-// bothSignals are those of two channels.
-func bothSignals(one, other <-chan os.Signal) <-chan os.Signal {
-	both := make(chan os.Signal, 4)
-	go func() {
-		for {
-			var next os.Signal
-			select {
-			case next = <-one:
-			case next = <-other:
-			}
-			both <- next
-		}
-	}()
-	return both
-}
-
-// follow is a Client's time at a supervisor, and the exit code of this process.
-func follow(ctx context.Context, a *cli.App, c *terminal.Client, conn io.ReadWriteCloser) (how terminal.Ending, err error) {
-	signals, stop := catchSignals()
-	defer stop()
-	c.Signals = signals
-	how, code := c.Run(conn)
-	switch how {
-	case terminal.Ended:
-		return how, exitcode.With(code, nil)
-	case terminal.Taken:
-		fmt.Fprintln(a.Stderr, "sbx-devc: another terminal has joined the run in the place of this one")
-	}
-	return how, nil
 }

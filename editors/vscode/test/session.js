@@ -1,6 +1,7 @@
 'use strict';
-// Runs extension.js as an editor would, against the real server: "node session.js PROGRAM".
-// The editor and its client library are stand-ins that speak the real protocol.
+// Runs extension.js against the real server with the protocol library of Visual Studio Code:
+// "node session.js PROGRAM NODE_MODULES". The editor around them is a stand-in. What both sides
+// said is printed, so that a test can compare it with the recorded session.
 
 const assert = require('assert');
 const {spawn} = require('child_process');
@@ -10,9 +11,11 @@ const os = require('os');
 const path = require('path');
 const {pathToFileURL} = require('url');
 
-const program = process.argv[2];
+const [program, modules] = process.argv.slice(2);
+const lsp = require(path.join(modules, 'vscode-languageserver-protocol', 'node'));
 const settings = {globalValue: program, workspaceValue: '/the/workspace/says/this'};
 const errors = [];
+const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'sbx-devc-vscode-'));
 
 const vscode = {
   workspace: {
@@ -22,53 +25,48 @@ const vscode = {
   window: {showErrorMessage: text => errors.push(text)},
 };
 
+/** Prints a message without what differs between machines. */
+function record(from, what, value) {
+  const text = JSON.stringify(value) ?? '';
+  console.log(`${from} ${what} ${text.replaceAll(pathToFileURL(dir).href, 'file:///project').replaceAll(/"version":"[^"]*"/g, '"version":"VERSION"')}`);
+}
+
 let client;
 class LanguageClient {
   constructor(id, name, server, options) {
-    Object.assign(this, {server, options, came: [], wanted: [], buffer: Buffer.alloc(0), last: 0});
+    Object.assign(this, {server, options, shown: [], wanted: []});
     client = this;
   }
   async start() {
-    this.process = spawn(this.server.command, this.server.args, {stdio: ['pipe', 'pipe', 'inherit']});
-    this.ended = new Promise((resolve, reject) => { this.process.on('exit', resolve); this.process.on('error', reject); });
-    this.ended.catch(() => {});
-    await new Promise((resolve, reject) => { this.process.on('spawn', resolve); this.process.on('error', reject); });
-    this.process.stdout.on('data', data => this.read(data));
-    await this.request('initialize', {processId: process.pid, rootUri: null, capabilities: {}});
-    this.send({method: 'initialized', params: {}});
+    const child = spawn(this.server.command, this.server.args, {stdio: ['pipe', 'pipe', 'inherit']});
+    this.ended = new Promise(resolve => child.on('exit', resolve));
+    await new Promise((resolve, reject) => { child.on('spawn', resolve); child.on('error', reject); });
+    this.connection = lsp.createProtocolConnection(new lsp.StreamMessageReader(child.stdout), new lsp.StreamMessageWriter(child.stdin));
+    this.connection.onNotification(lsp.PublishDiagnosticsNotification.type, p => {
+      record('<-', 'textDocument/publishDiagnostics', p);
+      const next = this.wanted.shift();
+      if (next) next(p); else this.shown.push(p);
+    });
+    this.connection.listen();
+    await this.ask(lsp.InitializeRequest.type, {processId: null, rootUri: null, capabilities: {}});
+    await this.tell(lsp.InitializedNotification.type, {});
   }
-  read(data) {
-    this.buffer = Buffer.concat([this.buffer, data]);
-    for (;;) {
-      const at = this.buffer.indexOf('\r\n\r\n');
-      if (at < 0) return;
-      const length = Number(/Content-Length: (\d+)/.exec(this.buffer.subarray(0, at))[1]);
-      if (this.buffer.length < at + 4 + length) return;
-      const message = JSON.parse(this.buffer.subarray(at + 4, at + 4 + length));
-      this.buffer = this.buffer.subarray(at + 4 + length);
-      const n = this.wanted.findIndex(w => w.is(message));
-      if (n < 0) this.came.push(message);
-      else this.wanted.splice(n, 1)[0].resolve(message);
-    }
+  async ask(type, params) {
+    record('->', type.method, params);
+    const answer = await this.connection.sendRequest(type, params);
+    record('<-', type.method, type === lsp.CompletionRequest.type ? answer.map(item => item.label) : answer);
+    return answer;
   }
-  wait(is) {
-    const n = this.came.findIndex(is);
-    if (n >= 0) return Promise.resolve(this.came.splice(n, 1)[0]);
-    return new Promise(resolve => this.wanted.push({is, resolve}));
+  async tell(type, params) {
+    record('->', type.method, params);
+    await this.connection.sendNotification(type, params);
   }
-  send(message) {
-    const body = Buffer.from(JSON.stringify({jsonrpc: '2.0', ...message}));
-    this.process.stdin.write(`Content-Length: ${body.length}\r\n\r\n`);
-    this.process.stdin.write(body);
-  }
-  request(method, params) {
-    const id = ++this.last;
-    this.send({id, method, params});
-    return this.wait(m => m.id === id);
+  diagnostics() {
+    return this.shown.length > 0 ? Promise.resolve(this.shown.shift()) : new Promise(resolve => this.wanted.push(resolve));
   }
   async stop() {
-    await this.request('shutdown', null);
-    this.send({method: 'exit'});
+    await this.ask(lsp.ShutdownRequest.type);
+    await this.tell(lsp.ExitNotification.type);
     return this.ended;
   }
 }
@@ -86,12 +84,25 @@ Module._load = (name, ...rest) => {
   assert.deepStrictEqual(errors, []);
   assert.strictEqual(client.server.command, program, 'a workspace chose the program');
   assert.deepStrictEqual(client.server.args, ['lsp']);
-  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'sbx-devc-vscode-'));
-  const uri = pathToFileURL(path.join(dir, '.devcontainer', 'devcontainer.json')).href;
+
   fs.mkdirSync(path.join(dir, '.devcontainer'));
-  client.send({method: 'textDocument/didOpen', params: {textDocument: {uri, languageId: 'jsonc', version: 1, text: '{"image": "debian:13", "privileged": true}'}}});
-  const shown = await client.wait(m => m.method === 'textDocument/publishDiagnostics' && m.params.uri === uri);
-  assert(shown.params.diagnostics.some(d => d.code === 'SBX402'), JSON.stringify(shown.params));
+  const uri = pathToFileURL(path.join(dir, '.devcontainer', 'devcontainer.json')).href;
+  const at = (line, character) => ({textDocument: {uri}, position: {line, character}});
+  const text = '{\n  "image": "debian:13@sha256:' + '0'.repeat(64) + '",\n  "init": "true"\n}\n';
+  await client.tell(lsp.DidOpenTextDocumentNotification.type, {textDocument: {uri, languageId: 'jsonc', version: 1, text}});
+  const found = await client.diagnostics();
+  assert(found.diagnostics.some(d => d.code === 'SBX301'), JSON.stringify(found));
+  const hover = await client.ask(lsp.HoverRequest.type, at(2, 12));
+  assert(hover.contents.value.includes('SBX301'));
+  const actions = await client.ask(lsp.CodeActionRequest.type,
+    {textDocument: {uri}, range: found.diagnostics[0].range, context: {diagnostics: found.diagnostics, only: [lsp.CodeActionKind.QuickFix]}});
+  const [edit] = actions[0].edit.changes[uri];
+  const line = text.split('\n')[edit.range.start.line];
+  const corrected = text.replace(line, line.slice(0, edit.range.start.character) + edit.newText + line.slice(edit.range.end.character));
+  await client.tell(lsp.DidChangeTextDocumentNotification.type, {textDocument: {uri, version: 2}, contentChanges: [{text: corrected}]});
+  assert.deepStrictEqual((await client.diagnostics()).diagnostics, []);
+  const names = await client.ask(lsp.CompletionRequest.type, at(2, 3));
+  assert(JSON.stringify(names).includes('remoteUser'));
   const code = await extension.deactivate();
   assert.strictEqual(code, 0, `the server ended with ${code}`);
   fs.rmSync(dir, {recursive: true});

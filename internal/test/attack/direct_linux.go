@@ -81,7 +81,7 @@ func directAttacks() []Attack {
 		host("https-ssh-host", "HTTPS at a host that is allowed for SSH alone", "", "git.test", gitAddr, "tcp", 443),
 		host("tcp-udp-host", "TCP at a host that is allowed over UDP alone", "", "udp.test", udpAddr, "tcp", 4000),
 		host("static-other-port", "another port of an address entry", "", "ok.test", staticAddr, "tcp", 8081),
-		place("next-address", "the address beside an allowed one", "", "93.184.216.81", 8080),
+		place("next-address", "the address next to an allowed one", "", "93.184.216.81", 8080),
 		place("class-e", "an address of the reserved class E", "", "240.0.0.7", 443),
 		place("this-network", "an address of 0.0.0.0/8", "", "0.1.2.3", 443),
 		one("gateway-link-local", "the gateway at its link-local address", "", func(a *Agent) error { return a.udp("[fe80::1%eth0]:" + itoa(a.port)) }).vacuous("address resolution of that address is not answered in the lab"),

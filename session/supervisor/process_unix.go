@@ -1,9 +1,8 @@
 //go:build unix
 
-package run
+package supervisor
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -15,51 +14,70 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
-	"github.com/org/claude-sandbox/internal/hostprogram"
 	"github.com/org/claude-sandbox/internal/terminal"
 )
 
-// canSupervise says that a run can be done by another process, which outlives this one.
-const canSupervise = true
+// Possible says that a run can be done by another process, which outlives this one.
+const Possible = true
 
-// supervise has another process of this program do the run that the command line asks
-// for, and gives it this terminal. Until the run begins, both have the streams and the
-// process group, so that questions and Ctrl-C work as ever.
-func supervise(ctx context.Context, a *cli.App, o terminalFlags) error {
+// Process is a supervisor that this process started.
+type Process struct {
+	cmd  *exec.Cmd
+	conn net.Conn // to the run's terminal
+}
+
+// Start starts a supervisor: program with args and Flag, the streams of this process and
+// the variables of env. prepare may give it more files and variables, nil = none; done
+// closes what the process has then.
+func Start(program string, args, env []string, prepare func(*exec.Cmd) (done func(), err error)) (*Process, error) {
+	p, err := start(program, args, env, prepare)
+	if err != nil {
+		return nil, exitcode.With(exitcode.Internal, fmt.Errorf("starting the supervisor: %w", err))
+	}
+	return p, nil
+}
+
+func start(program string, args, env []string, prepare func(*exec.Cmd) (func(), error)) (*Process, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {
-		return exitcode.With(exitcode.Internal, fmt.Errorf("starting the supervisor: %w", err))
+		return nil, err
 	}
 	unix.CloseOnExec(pair[0])
 	unix.CloseOnExec(pair[1])
 	theirs := os.NewFile(uintptr(pair[1]), "client")
+	defer theirs.Close()
 	ours, err := connOf(pair[0])
 	if err != nil {
-		return exitcode.With(exitcode.Internal, errors.Join(err, theirs.Close()))
+		return nil, err
 	}
-	cmd := exec.Command(a.Self, supervisorArgs(a.Args)...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Env = hostprogram.Environ()     // it leaves the same out, and can say so
+	cmd := exec.Command(program, arguments(args)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.Env = os.Stdin, os.Stdout, os.Stderr, env
 	cmd.ExtraFiles = []*os.File{theirs} // descriptor 3
-	handed, err := a.Hand(cmd)
-	if err == nil {
-		err = cmd.Start()
-		handed()
+	done := func() {}
+	if prepare != nil {
+		if done, err = prepare(cmd); err != nil {
+			return nil, errors.Join(err, ours.Close())
+		}
 	}
-	if err = errors.Join(err, theirs.Close()); err != nil {
-		return exitcode.With(exitcode.Internal, fmt.Errorf("starting the supervisor: %w", err))
+	err = cmd.Start()
+	done()
+	if err != nil {
+		return nil, errors.Join(err, ours.Close())
 	}
-	client := client(a, o.clipboard)
-	client.Detach = o.detach
-	how, err := follow(ctx, a, client, ours)
+	return &Process{cmd, ours}, nil
+}
+
+// Follow has a Client show the supervisor's run. The error has the exit code of this
+// process; nil = the run goes on without it.
+func (p *Process) Follow(c *terminal.Client) error {
+	how, err := Follow(c, p.conn)
 	if how == terminal.Detached || how == terminal.Taken {
 		return err
 	}
-	_ = cmd.Wait()
-	switch status := cmd.ProcessState.Sys().(syscall.WaitStatus); {
+	_ = p.cmd.Wait()
+	switch status := p.cmd.ProcessState.Sys().(syscall.WaitStatus); {
 	case how == terminal.Ended:
 		return err
 	case status.Signaled():
@@ -71,13 +89,13 @@ func supervise(ctx context.Context, a *cli.App, o terminalFlags) error {
 	}
 }
 
-// supervisorArgs are the arguments of the process that does the run.
-func supervisorArgs(args []string) []string {
+// arguments are those of the process that does the run.
+func arguments(args []string) []string {
 	at := slices.Index(args, "--")
 	if at < 0 {
 		at = len(args)
 	}
-	return slices.Insert(slices.Clone(args), at, "--"+clientFlag+"=3")
+	return slices.Insert(slices.Clone(args), at, "--"+Flag+"=3")
 }
 
 // connOf is the connection at a descriptor.

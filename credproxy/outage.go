@@ -1,0 +1,128 @@
+package credproxy
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Waits between two tries of a request, when the upstream does not say how long.
+const (
+	firstWait = time.Second
+	maxWait   = 30 * time.Second
+	leastWait = 100 * time.Millisecond // also where the upstream says less
+)
+
+// passing are the answers of an upstream that is overloaded, or fails for a while.
+var passing = []int{
+	http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable,
+	http.StatusGatewayTimeout, 529,
+}
+
+// outage is a time in which the upstream has answered nothing but failures that pass. It is
+// one for all requests of a run, so that patience is not given to each anew.
+type outage struct {
+	mu    sync.Mutex
+	since time.Time // zero = there is none
+	told  bool
+}
+
+// heard takes an answer, and returns how long to wait before the request is sent again;
+// again is false for an answer that the agent gets. over says that patience has come to its
+// end: to ask again is of no use.
+func (o *outage) heard(now time.Time, patience time.Duration, try int, resp *http.Response) (wait time.Duration, again, over bool) {
+	if patience <= 0 {
+		return 0, false, false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !slices.Contains(passing, resp.StatusCode) {
+		o.since, o.told = time.Time{}, false
+		return 0, false, false
+	}
+	if resp.Header.Get("X-Should-Retry") == "false" {
+		return 0, false, true
+	}
+	if o.since.IsZero() {
+		o.since = now
+	}
+	wait, said := retryAfter(now, resp.Header)
+	if !said {
+		wait = min(firstWait<<min(try, 10), maxWait)
+	}
+	if wait = max(wait, leastWait); now.Add(wait).After(o.since.Add(patience)) {
+		return 0, false, true
+	}
+	return wait, true, false
+}
+
+// first reports, once an outage, that nobody was told of it.
+func (o *outage) first() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	told := o.told
+	o.told = true
+	return !told
+}
+
+// retryAfter is how long the upstream says that a client should wait (RFC 9110, 10.2.3).
+func retryAfter(now time.Time, h http.Header) (wait time.Duration, said bool) {
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 && ms < 1e12 {
+		return time.Duration(ms * float64(time.Millisecond)), true
+	}
+	text := h.Get("Retry-After")
+	if seconds, err := strconv.ParseFloat(text, 64); err == nil && seconds >= 0 && seconds < 1e9 {
+		return time.Duration(seconds * float64(time.Second)), true
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(at.Sub(now), 0), true
+	}
+	return 0, false
+}
+
+// patientTransport sends requests to an upstream.
+type patientTransport struct {
+	*http.Transport
+	patience time.Duration // see Options.Patience
+	outage   outage
+}
+
+// maxDrained is how much is read of an answer that is not passed on, so that its
+// connection can be used again.
+const maxDrained = 64 << 10
+
+// ask sends a request until the upstream gives an answer for the agent. sent says whether
+// the model may be at work on it. out makes the request.
+func (p *Proxy) ask(out func() *http.Request, sent *atomic.Bool) (*http.Response, error) {
+	for try := 0; ; try++ {
+		request := out()
+		resp, err := p.transport.RoundTrip(request)
+		if err != nil {
+			return nil, err
+		}
+		wait, again, over := p.transport.outage.heard(time.Now(), p.transport.patience, try, resp)
+		if over {
+			resp.Header.Set("X-Should-Retry", "false") // Claude would ask ten times more
+		}
+		if !again {
+			return resp, nil
+		}
+		if p.transport.outage.first() {
+			p.warn(fmt.Sprintf("the model API, %s, answers %d %s; it is asked again for %s", p.upstream.Host, resp.StatusCode,
+				http.StatusText(resp.StatusCode), p.transport.patience))
+		}
+		_, _ = io.CopyN(io.Discard, resp.Body, maxDrained) // of use to the connection alone
+		_ = resp.Body.Close()
+		sent.Store(false)
+		select {
+		case <-time.After(wait):
+		case <-request.Context().Done():
+			return nil, request.Context().Err()
+		}
+	}
+}

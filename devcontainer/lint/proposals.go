@@ -1,0 +1,93 @@
+package lint
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+)
+
+// Proposal is a change of devcontainer.json that corrects a finding.
+type Proposal struct {
+	diag.Finding
+	Edits []jsonc.Edit // made whole or not at all; none until the digest of Image is known
+	Safe  bool         // Fix makes it by itself; otherwise a person has to want what it does
+	Image string       // to be pinned by Pinned; "" = nothing is to be looked up
+}
+
+// Pinned is the proposal to name Image by a digest, such as "sha256:…".
+func (p Proposal) Pinned(doc *jsonc.Document, digest string) Proposal {
+	start, end := doc.Offset(p.Line, p.Column), doc.Offset(p.EndLine, p.EndColumn)
+	p.Edits = []jsonc.Edit{{Start: start, End: end, Text: jsonc.Quote(p.Image + "@" + digest)}}
+	return p
+}
+
+// Proposals are the changes of the project's devcontainer.json that would correct findings, in the
+// order of their places: those that Fix makes, and those that only a person can want, such as a
+// name that was probably meant. Notes are among them. rules and choose limit them as those of Fix.
+func Proposals(p *devcontainer.Project, rules []string, choose Choose) (out []Proposal) {
+	c := newPass(rule.NewView(p), table())
+	c.run()
+	c.suppress()
+	c.syntaxFixes()
+	for _, r := range c.reports {
+		of := r.proposal()
+		wanted := r.File == p.Config.File && (len(rules) == 0 || slices.Contains(rules, r.Rule))
+		if choose != nil && wanted {
+			_, wanted = choose(r.Finding, true)
+		}
+		if wanted && (of.Image != "" || changes(p, of.Edits)) {
+			out = append(out, of)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Proposal) int { return diag.Compare(a.Finding, b.Finding) })
+	return out
+}
+
+// proposal is the change that corrects a report; without edits and image when there is none.
+func (r report) proposal() Proposal {
+	if len(r.edits) > 0 {
+		return Proposal{Finding: r.Finding, Edits: r.edits, Safe: true}
+	}
+	return Proposal{Finding: r.Finding, Edits: r.offer.Edits, Image: r.offer.Image}
+}
+
+// changes reports whether edits can be made, and leave a text that parses if it parsed before.
+func changes(p *devcontainer.Project, edits []jsonc.Edit) bool {
+	after, _ := jsonc.Apply(p.Config.Src, edits)
+	if bytes.Equal(after, p.Config.Src) {
+		return false
+	}
+	doc, _ := jsonc.Parse(p.Config.File, after)
+	return p.Config.Root == nil || doc != nil
+}
+
+// Chosen is what Check says of a project, as files chooses it: Org, Held and Choose count.
+// Corrections are the changes that would correct those findings and need no look into a registry.
+func (f *Files) Chosen(p *devcontainer.Project) (findings []diag.Finding, corrections []Proposal) {
+	p.Org = f.Org
+	v := rule.NewView(p)
+	c := newPass(v, table())
+	c.held = f.Held
+	before := len(f.Findings)
+	f.add(c.findings(), v.Root != nil && (v.Sandboxed() || v.Agent()))
+	findings = f.Findings[before:]
+	c.syntaxFixes()
+	for _, r := range c.reports {
+		at := slices.IndexFunc(findings, func(f diag.Finding) bool { return samePlace(f, r.Finding) })
+		if of := r.proposal(); at >= 0 && r.File == p.Config.File && len(of.Edits) > 0 {
+			of.Finding = findings[at]
+			corrections = append(corrections, of)
+		}
+	}
+	return findings, corrections
+}
+
+// samePlace compares two findings but for their severity, which a choice can change.
+func samePlace(a, b diag.Finding) bool {
+	a.Severity = b.Severity
+	return a == b
+}

@@ -1,0 +1,70 @@
+package relay
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/redact"
+)
+
+// masked writes response heads without a key, informational ones too.
+type masked struct {
+	http.ResponseWriter
+	key *redact.Redactor
+}
+
+func (m *masked) WriteHeader(status int) {
+	maskFields(m.Header(), m.key)
+	m.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (m *masked) Unwrap() http.ResponseWriter { return m.ResponseWriter }
+
+// maskFields masks values, and leaves out fields whose name holds the key.
+func maskFields(h http.Header, key *redact.Redactor) {
+	for field, values := range h {
+		if key.String(field) != field {
+			delete(h, field)
+			continue
+		}
+		for i, v := range values {
+			values[i] = key.String(v)
+		}
+	}
+}
+
+// maskBody masks a key in a body and in the trailers behind it. The length stays. A
+// compressed body could hide it, and none was asked for.
+func maskBody(res *http.Response, key *redact.Redactor) error {
+	if coding := res.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return errors.New("it is compressed, and a compressed answer was not asked for")
+	}
+	r, w := io.Pipe()
+	body := res.Body
+	res.Body = struct {
+		io.Reader
+		io.Closer
+	}{r, closers{r, body}}
+	go func() {
+		clean := key.Writer(w)
+		_, err := io.Copy(clean, body)
+		if err == nil {
+			err = clean.Close()
+		}
+		maskFields(res.Trailer, key)
+		w.CloseWithError(err)
+	}()
+	return nil
+}
+
+type closers []io.Closer
+
+func (c closers) Close() (err error) {
+	for _, one := range c {
+		err = errors.Join(err, one.Close())
+	}
+	return err
+}

@@ -1,0 +1,124 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/org/claude-sandbox/firewall/credential"
+	"github.com/org/claude-sandbox/firewall/relay"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/tunnel"
+	"github.com/org/claude-sandbox/sandbox/runplan"
+)
+
+// Secrets are what a run knows of secrets and its agent does not say.
+type Secrets struct {
+	// Values are those of Plan.Secrets and Plan.Keys by name. They are taken out of all that
+	// the run keeps and says. Those of the keys stay in this process.
+	Values map[string]string
+	// Roots are the authorities by which the hosts are verified to which keys go; nil =
+	// those that this machine trusts.
+	Roots func() (*x509.CertPool, error)
+}
+
+func (s Secrets) roots() func() (*x509.CertPool, error) {
+	if s.Roots == nil {
+		return relay.SystemRoots
+	}
+	return s.Roots
+}
+
+// keyHolder serves the keys of a run from this process, through an exec in the
+// firewall's container.
+type keyHolder struct {
+	server *relay.KeyServer
+	stream net.Conn
+	stderr *tail
+	ended  chan struct{}
+
+	mu   sync.Mutex
+	used map[string]int // requests by key
+}
+
+// openKeys gives the firewall, which is verified, the way to the keys of the plan. nil =
+// it has none.
+func openKeys(ctx context.Context, e *engine.Engine, sidecar string, p *runplan.Plan, s Secrets) (*keyHolder, error) {
+	if len(p.Keys) == 0 {
+		return nil, nil
+	}
+	keys, err := credential.Fill(p.Bindings(), s.Values)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoStart, err)
+	}
+	hosts, err := json.Marshal(keys.Hosts())
+	if err != nil {
+		return nil, err
+	}
+	// Root, whose word alone the firewall takes.
+	guest := engine.ExecSpec{Command: []string{runplan.InitPath, "keys", string(hosts)}, User: "0:0", WorkingDir: "/", Stdin: true}
+	stream, err := e.Exec(ctx, sidecar, guest)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoStart, err)
+	}
+	k := &keyHolder{stderr: &tail{}, ended: make(chan struct{}), used: map[string]int{}}
+	k.server = relay.NewKeyServer(keys, s.roots(), k.note)
+	k.stream = tunnel.NewConn(stream.Conn(k.stderr))
+	go func() { k.server.Serve(k.stream); close(k.ended) }()
+	timeout := time.NewTimer(readyTimeout)
+	defer timeout.Stop()
+	select {
+	case <-k.server.Ready():
+		return k, nil
+	case <-k.ended:
+		err = errors.New("the firewall does not take them")
+	case <-timeout.C:
+		err = fmt.Errorf("the firewall has not taken them within %s", readyTimeout)
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	k.close()
+	return nil, fmt.Errorf("%w: giving the firewall the way to the keys: %w: %s", ErrNoStart, err, strings.TrimSpace(k.stderr.String()))
+}
+
+// note counts the use of a key.
+func (k *keyHolder) note(name, _ string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.used[name]++
+}
+
+// uses says for people how often each key was used.
+func (k *keyHolder) uses() (lines []string) {
+	if k == nil {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(k.used)) {
+		times := fmt.Sprintf("%d requests", k.used[name])
+		if k.used[name] == 1 {
+			times = "1 request"
+		}
+		lines = append(lines, fmt.Sprintf("the key %s went with %s", name, times))
+	}
+	return lines
+}
+
+// close ends it: no request gets a key any more.
+func (k *keyHolder) close() {
+	if k == nil {
+		return
+	}
+	k.stream.Close()
+	<-k.ended
+	_ = k.server.Close()
+}
