@@ -71,7 +71,7 @@ var replacedCommands = map[string]string{
 	"rm": "use 'sbx-devc clean'", "prune": "use 'sbx-devc clean'", "diagnose": "use 'sbx-devc doctor'", "pull": "use 'sbx-devc image pull'",
 	"build": "use 'sbx-devc sandbox build'", "setup": "use 'sbx-devc init'", "auth": "use 'sbx-devc login'",
 	"secret": "use 'sbx-devc run --secret NAME=SOURCE'",
-	"up": "use 'devcontainer up --workspace-folder .'", "lint": "use 'sbx-devc validate'", "check": "use 'sbx-devc validate'",
+	"up":     "use 'devcontainer up --workspace-folder .'", "lint": "use 'sbx-devc validate'", "check": "use 'sbx-devc validate'",
 	"mcp": "use 'sbx-devc run --mcp-config FILE'", "setup-token": "use 'sbx-devc login'", "config": "use 'sbx-devc settings'",
 	"firewall": "use 'sbx-devc policy'", "network": "use 'sbx-devc policy'", "run": "use 'sbx-devc run'",
 }
