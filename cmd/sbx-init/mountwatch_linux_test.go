@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -86,21 +87,22 @@ const tryToWrite = `echo ready
 // firstProcess is the one that unshare, which is cmd, has started.
 func firstProcess(t testing.TB, cmd *exec.Cmd) int { return onlyChild(t, cmd.Process.Pid) }
 
-// onlyChild is the one process that any thread of another has started.
-func onlyChild(t testing.TB, pid int) int {
+// onlyChild is the one process that any thread of another has started. The kernel's list
+// can lack it for a moment while processes come and go (proc_pid_children(5)).
+func onlyChild(t testing.TB, pid int) (child int) {
 	t.Helper()
-	lists, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, list := range lists {
-		text, _ := os.ReadFile(list)
-		if child, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
-			return child
+	eventually(t, fmt.Sprintf("process %d has a child", pid), func() bool {
+		lists, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	t.Fatalf("process %d has no child", pid)
-	return 0
+		return slices.ContainsFunc(lists, func(list string) bool {
+			text, _ := os.ReadFile(list)
+			child, err = strconv.Atoi(strings.TrimSpace(string(text)))
+			return err == nil
+		})
+	})
+	return child
 }
 
 // whileItRuns starts cmd, calls f once it has said "ready", and waits.
