@@ -138,18 +138,24 @@ func setupFailed(err error) (Report, error) {
 func planJob(job Job) (project *session.Project, plan *runplan.Plan, err error) {
 	in := job.Inputs
 	options := runplan.Options{
-		ID: job.ID, User: in.Settings(), InputsNotFlags: true, AllowHostedWeb: in.AllowHostedWeb,
-		MaxRepeats:   runplan.DefaultRepeats,
-		Instructions: job.instructions(), Variables: slices.Concat(job.Context, in.Env),
-		Tree:     filepath.Join(job.Dir, sandbox.TreeFolder),
-		Canaries: true, Schema: in.Schema, EngineNetwork: in.EngineNetwork, Patience: in.patience(),
-		Headless: agent.Headless{
-			Model: in.Model, MaxTurns: in.MaxTurns, MaxBudgetUSD: in.MaxBudgetUSD,
-			FallbackModels: in.FallbackModels, AllowedTools: in.AllowedTools, Resume: in.Resume.ID,
-			AppendSystemPrompt: strings.TrimSpace(agent.NetworkNotice + "\n" + in.AppendSystemPrompt),
+		ID:     job.ID,
+		Layers: runplan.Layers{User: in.Settings(), InputsNotFlags: true},
+		ModelUse: runplan.ModelUse{
+			AllowHostedWeb: in.AllowHostedWeb, MaxRepeats: runplan.DefaultRepeats, Patience: in.patience(),
 		},
+		Claude: runplan.Claude{
+			Instructions: job.instructions(), Schema: in.Schema,
+			Headless: agent.Headless{
+				Model: in.Model, MaxTurns: in.MaxTurns, MaxBudgetUSD: in.MaxBudgetUSD,
+				FallbackModels: in.FallbackModels, AllowedTools: in.AllowedTools, Resume: in.Resume.ID,
+				AppendSystemPrompt: strings.TrimSpace(agent.NetworkNotice + "\n" + in.AppendSystemPrompt),
+			},
+		},
+		Environment: runplan.Environment{Variables: slices.Concat(job.Context, in.Env)},
+		Folders:     runplan.Folders{Tree: filepath.Join(job.Dir, sandbox.TreeFolder)},
+		Containers:  runplan.Containers{Canaries: true, EngineNetwork: in.EngineNetwork},
 	}
-	var effective settings.Settings
+	var effective settings.Accepted
 	project, err = session.ReadProject(in.WorkingDirectory)
 	if err == nil && in.Image == projectsImage {
 		err = project.AcceptImage()

@@ -178,7 +178,7 @@ func (s *sites) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // defaultsHere are the settings of somebody who says nothing. Only that the
 // sites' addresses are private here must be said: it opens no name.
 func (s *sites) defaultsHere() runplan.Options {
-	return runplan.Options{EngineNetwork: s.network, User: settings.Settings{Network: firewall.Network{Private: s.names}}}
+	return runplan.Options{Containers: runplan.Containers{EngineNetwork: s.network}, Layers: runplan.Layers{User: settings.Settings{Network: firewall.Network{Private: s.names}}}}
 }
 
 // TestForeignKeyReachesTheModelsProvider is the attack on the proxy by going
@@ -204,9 +204,9 @@ func TestForeignKeyReachesTheModelsProvider(t *testing.T) {
 	trusted := &settings.Settings{Network: firewall.Network{Presets: []string{"claude-code", "vscode"}}}
 	for name, o := range map[string]runplan.Options{
 		"a folder without settings":     s.defaultsHere(),
-		"a folder that init has set up": {EngineNetwork: s.network, User: s.defaultsHere().User, Project: initialised},
-		"a trusted file":                {EngineNetwork: s.network, User: s.defaultsHere().User, Project: trusted, TrustProject: true},
-		"a file with empty lists":       {EngineNetwork: s.network, User: s.defaultsHere().User, Project: &settings.Settings{Network: firewall.Network{Presets: []string{}, Allow: []string{}}}},
+		"a folder that init has set up": {Containers: runplan.Containers{EngineNetwork: s.network}, Layers: runplan.Layers{User: s.defaultsHere().User, Project: initialised}},
+		"a trusted file":                {Containers: runplan.Containers{EngineNetwork: s.network}, Layers: runplan.Layers{User: s.defaultsHere().User, Project: trusted, TrustProject: true}},
+		"a file with empty lists":       {Containers: runplan.Containers{EngineNetwork: s.network}, Layers: runplan.Layers{User: s.defaultsHere().User, Project: &settings.Settings{Network: firewall.Network{Presets: []string{}, Allow: []string{}}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := (&trial{options: o, script: script}).run(t, e)

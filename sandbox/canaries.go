@@ -41,7 +41,10 @@ const (
 
 // canaries tries them for one run. Its methods are those of one goroutine.
 type canaries struct {
-	run      *run
+	engine   *engine.Engine
+	sidecar  string // the firewall's container
+	user     string // the agent's, UID:GID
+	result   *Canaries
 	word     string
 	listener net.Listener // nil = none could be opened
 	arrived  atomic.Bool  // the word, at the listener
@@ -58,13 +61,14 @@ func (c *canaries) news() <-chan error {
 
 // newCanaries opens the listener; nil for a run that asks for no canaries. The firewall's
 // container has started.
-func newCanaries(ctx context.Context, r *run) *canaries {
-	if !r.plan.Asked.Canaries {
+func newCanaries(ctx context.Context, e *engine.Engine, p *runplan.Plan, sidecar string) *canaries {
+	if !p.Asked.Canaries {
 		return nil
 	}
-	c := &canaries{run: r, word: rand.Text(), broken: make(chan error, 1)}
-	r.result.Canaries = &Canaries{}
-	gateways, err := r.engine.Gateways(ctx, r.sidecar.id)
+	uid, gid := p.AgentUser()
+	c := &canaries{engine: e, sidecar: sidecar, user: fmt.Sprintf("%d:%d", uid, gid), result: &Canaries{}, word: rand.Text(),
+		broken: make(chan error, 1)}
+	gateways, err := e.Gateways(ctx, sidecar)
 	if err != nil { // then there is no address to listen at
 		return c
 	}
@@ -73,11 +77,11 @@ func newCanaries(ctx context.Context, r *run) *canaries {
 		if err != nil {
 			continue // of an engine whose network is not this machine's
 		}
-		if r.plan.Policy.Decide("", addr, c.port(l), firewall.TCP).Allowed() {
+		if p.Policy.Decide("", addr, c.port(l), firewall.TCP).Allowed() {
 			_ = l.Close()
 			continue
 		}
-		c.listener, r.result.Canaries.Listener = l, true
+		c.listener, c.result.Listener = l, true
 		go c.listen()
 		break
 	}
@@ -129,8 +133,7 @@ func (c *canaries) try(ctx context.Context, when string) error {
 	defer cancel()
 	var err error
 	if c.listener != nil {
-		uid, gid := c.run.plan.AgentUser()
-		_, err = c.inside(ctx, fmt.Sprintf("%d:%d", uid, gid), "canary", c.listener.Addr().String(), c.word)
+		_, err = c.inside(ctx, c.user, "canary", c.listener.Addr().String(), c.word)
 		if c.arrived.Load() {
 			err = errors.Join(err, errors.New("a connection arrived that the policy refuses"))
 		}
@@ -168,10 +171,9 @@ func (c *canaries) note(err error) error {
 	if c == nil {
 		return err
 	}
-	result := c.run.result.Canaries
-	result.Tried++
-	if err != nil && result.Broken == "" {
-		result.Broken = visible.Line(err.Error())
+	c.result.Tried++
+	if err != nil && c.result.Broken == "" {
+		c.result.Broken = visible.Line(err.Error())
 	}
 	return err
 }
@@ -193,9 +195,8 @@ func (c *canaries) inside(ctx context.Context, user string, args ...string) (sai
 }
 
 func (c *canaries) once(ctx context.Context, user string, args []string) ([]byte, error) {
-	e := c.run.engine
 	spec := engine.ExecSpec{Command: append([]string{runplan.InitPath}, args...), User: user, WorkingDir: "/"}
-	stream, err := e.Exec(ctx, c.run.sidecar.id, spec)
+	stream, err := c.engine.Exec(ctx, c.sidecar, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +206,7 @@ func (c *canaries) once(ctx context.Context, user string, args []string) ([]byte
 	if err := stream.Copy(&said, &problem); err != nil {
 		return nil, fmt.Errorf("sbx-init %s: %w", args[0], err)
 	}
-	code, err := e.ExecExit(ctx, stream)
+	code, err := c.engine.ExecExit(ctx, stream)
 	if err == nil && code == 1 {
 		return nil, fmt.Errorf("%w: %.500s", errNotHeld, strings.TrimSpace(problem.String()))
 	}
@@ -246,20 +247,20 @@ func (c *canaries) watch(ctx context.Context) <-chan int {
 	return held
 }
 
-// lastCanary tries one after the agent's end, unless the firewall has ended or somebody
-// waits for the run's end. held is how many held while the agent ran.
-func (r *run) lastCanary(ctx context.Context, held int, ended agent.End) error {
-	if r.sidecar.canaries == nil {
+// last tries one after the agent's end, unless the firewall is gone or somebody waits for the
+// run's end. held is how many held while the agent ran.
+func (c *canaries) last(ctx context.Context, held int, ended agent.End, gone bool) error {
+	if c == nil {
 		return nil
 	}
-	r.result.Canaries.Tried += held
+	c.result.Tried += held
 	select {
-	case err := <-r.sidecar.canaries.broken: // in the moment in which the agent ended
-		return r.sidecar.canaries.note(err)
+	case err := <-c.broken: // in the moment in which the agent ended
+		return c.note(err)
 	default:
 	}
-	if r.sidecar.exit == nil || ended == agent.EndedCancel || r.result.Canaries.Broken != "" {
+	if gone || ended == agent.EndedCancel || c.result.Broken != "" {
 		return nil
 	}
-	return r.sidecar.canaries.note(r.sidecar.canaries.try(context.WithoutCancel(ctx), "after the agent's end"))
+	return c.note(c.try(context.WithoutCancel(ctx), "after the agent's end"))
 }

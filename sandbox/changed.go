@@ -7,6 +7,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/sandbox/changes"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
@@ -16,6 +17,13 @@ const maxNamed = 20
 
 // search is the look for what the agent changed.
 type search struct {
+	plan    *runplan.Plan
+	folder  folder
+	secrets *redact.Finder   // that are looked for in files
+	known   *redact.Redactor // of what is said
+	tree    *tree
+	notices *notices
+
 	looked chan struct{}   // closed when the look before the run has ended
 	before *changes.Before // the project's files before the run; nil until looked is closed
 	err    error           // of that look
@@ -24,7 +32,9 @@ type search struct {
 	recorded chan struct{}
 }
 
-func newSearch() *search { return &search{looked: make(chan struct{})} }
+func newSearch(t *tree, secrets *redact.Finder, known *redact.Redactor) *search {
+	return &search{plan: t.plan, folder: t.folder, secrets: secrets, known: known, tree: t, notices: t.notices, looked: make(chan struct{})}
+}
 
 // wait waits for the end of the look before the run.
 func (s *search) wait() error {
@@ -35,15 +45,15 @@ func (s *search) wait() error {
 	return nil
 }
 
-// record writes the look before the run into the run's folder keep, for Reap.
-func (s *search) record(keep string) {
+// record writes the look before the run into the run's folder, for Reap.
+func (s *search) record() {
 	if s.before == nil {
 		return
 	}
 	s.recorded = make(chan struct{})
 	go func() {
 		defer close(s.recorded)
-		_ = s.before.Save(keep) // else nobody can look, should this program be killed
+		_ = s.before.Save(string(s.folder)) // else nobody can look, should this program be killed
 	}()
 }
 
@@ -77,33 +87,28 @@ func (s *search) forget() {
 	}
 }
 
-// lookBefore begins to look at the project's files while the containers come up;
-// search.wait waits for the end of that. The agent starts after it.
-func (r *run) lookBefore(ctx context.Context) {
-	if r.plan.Place.Mode != workspace.Bind && !r.plan.Place.Mode.IsCopy() { // the agent can change nothing of the project
-		close(r.search.looked)
+// start begins to look at the project's files while the containers come up; wait waits for
+// the end of that. The agent starts after it.
+func (s *search) start(ctx context.Context) {
+	p := s.plan
+	if p.Place.Mode != workspace.Bind && !p.Place.Mode.IsCopy() { // the agent can change nothing of the project
+		close(s.looked)
 		return
 	}
 	go func() {
-		defer close(r.search.looked)
-		var ours []string
-		for _, p := range r.plan.Project.Placeholders {
-			if rel, err := filepath.Rel(r.plan.Folder(), p.Path); err == nil {
+		defer close(s.looked)
+		var ours, outOfReach []string
+		for _, made := range p.Project.Placeholders {
+			if rel, err := filepath.Rel(p.Folder(), made.Path); err == nil {
 				ours = append(ours, filepath.ToSlash(rel))
 			}
 		}
-		r.search.before, r.search.err = changes.Take(ctx, r.plan.Project.Dir,
-			changes.Options{Keep: r.host.StateDir, Ours: ours, OutOfReach: r.outOfReach(), Secrets: r.finder})
+		for _, git := range p.Project.Git.Private { // a volume covers them in the agent's container: git of the user's may change them
+			outOfReach = append(outOfReach, git.Path)
+		}
+		s.before, s.err = changes.Take(ctx, p.Project.Dir,
+			changes.Options{Keep: string(s.folder), Ours: ours, OutOfReach: outOfReach, Secrets: s.secrets})
 	}()
-}
-
-// outOfReach lists the .git folders that a volume covers in the agent's
-// container: git of the user's may change them meanwhile.
-func (r *run) outOfReach() (rels []string) {
-	for _, p := range r.plan.Project.Git.Private {
-		rels = append(rels, p.Path)
-	}
-	return rels
 }
 
 // disarm takes from git on this machine what the agent's new repositories would have it
@@ -129,47 +134,47 @@ func disarm(ctx context.Context, folder string, set *changes.Set, known *redact.
 	return nil
 }
 
-// lookAfter finds what the agent changed and keeps it in the run's folder. It
+// end finds what the agent changed and keeps it in the run's folder. It
 // goes by the files alone: what git on this machine says of them, an agent can
 // arrange.
-func (r *run) lookAfter(ctx context.Context) {
-	if r.search.found == nil {
-		r.search.begin(ctx)
+func (s *search) end(ctx context.Context) {
+	n, p := s.notices, s.plan
+	if s.found == nil {
+		s.begin(ctx)
 	}
-	set := <-r.search.found
-	if r.loss.unfetched != nil { // what is here is the copy as it was
+	set := <-s.found
+	if n.unfetched != nil { // what is here is the copy as it was
 		return
 	}
 	if set == nil {
-		for _, line := range (&changes.Set{Outside: r.plan.Outside()}).Unlooked() {
-			r.warn("not looked at: " + line)
+		for _, line := range (&changes.Set{Outside: p.Outside()}).Unlooked() {
+			n.warn("not looked at: " + line)
 		}
-		r.dropTree()
+		s.tree.drop()
 		return
 	}
-	set.Outside = r.plan.Outside()
-	r.result.Changes = set
-	if !r.plan.Place.Mode.IsCopy() { // there nothing obeys them yet
-		if err := disarm(ctx, r.plan.Folder(), set, r.redactor); err != nil {
-			r.warn(err.Error())
+	set.Outside = p.Outside()
+	n.result.Changes = set
+	if !p.Place.Mode.IsCopy() { // there nothing obeys them yet
+		if err := disarm(ctx, p.Folder(), set, s.known); err != nil {
+			n.warn(err.Error())
 		}
-		warnings := set.Warnings(maxNamed)
-		r.result.Warnings = append(r.result.Warnings, warnings...)
+		n.result.Warnings = append(n.result.Warnings, set.Warnings(maxNamed)...)
 		for _, w := range set.RepositoryWarnings(maxNamed) {
-			r.host.Say("warning: " + w)
+			n.say("warning: " + w)
 		}
 	}
-	r.noteUncommitted(set)
+	s.noteUncommitted(set)
 	for _, name := range set.Secrets() {
-		r.warn("the value of the secret " + name + " stands in files that the agent wrote; 'sbx-devc review' shows them first")
+		n.warn("the value of the secret " + name + " stands in files that the agent wrote; 'sbx-devc review' shows them first")
 	}
 	for _, line := range set.Unseen {
-		r.result.Warnings = append(r.result.Warnings, "the search for changes did not look at everything: "+line)
+		n.result.Warnings = append(n.result.Warnings, "the search for changes did not look at everything: "+line)
 	}
-	if err := set.Save(r.host.StateDir); err != nil {
-		r.unkept("the list of changes", err)
+	if err := set.Save(string(s.folder)); err != nil {
+		n.unkept("the list of changes", err)
 		return
 	}
-	r.result.Files.Changes = filepath.Join(r.host.StateDir, changes.PatchFile)
-	r.settleTree()
+	n.result.Files.Changes = s.folder.path(changes.PatchFile)
+	s.tree.settle()
 }

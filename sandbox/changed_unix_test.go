@@ -118,12 +118,12 @@ func TestAttackObeyedFilesByTheThousand(t *testing.T) {
 	if len(w.Protect) > 64+20 || !strings.Contains(strings.Join(w.Notes, "\n"), "more than 64 settings") {
 		t.Errorf("%d protected paths, notes %q", len(w.Protect), w.Notes)
 	}
-	r := lookedBefore(t, before)
-	r.lookAfter(t.Context())
-	if text := strings.Join(r.result.Warnings, "\n"); len(text) > 2000 || !strings.Contains(text, "19,980 more") {
+	s := lookedBefore(t, before)
+	s.end(t.Context())
+	if text := strings.Join(s.notices.result.Warnings, "\n"); len(text) > 2000 || !strings.Contains(text, "19,980 more") {
 		t.Errorf("%d bytes of warnings: %.2000s", len(text), text)
 	}
-	if n := r.result.Changes.Files; n != 20_000 {
+	if n := s.notices.result.Changes.Files; n != 20_000 {
 		t.Errorf("counted %d files", n)
 	}
 }
@@ -187,21 +187,24 @@ func TestSignalsCountAfterTheAgentsEnd(t *testing.T) {
 	}
 }
 
-// lookedBefore is a run whose agent has ended.
-func lookedBefore(t *testing.T, before *changes.Before) *run {
+// lookedBefore is the search of a run whose agent has ended.
+func lookedBefore(t *testing.T, before *changes.Before) *search {
 	t.Helper()
-	r := &run{plan: &runplan.Plan{Project: &workspace.Mounts{}}, search: newSearch(), host: Host{StateDir: t.TempDir(), Say: func(s string) { t.Error(s) }}}
-	r.search.before = before
-	close(r.search.looked)
-	return r
+	s := newSearch(&tree{
+		plan: &runplan.Plan{Project: &workspace.Mounts{}}, folder: folder(t.TempDir()),
+		notices: &notices{say: func(s string) { t.Error(s) }, result: &Result{}},
+	}, nil, nil)
+	s.before = before
+	close(s.looked)
+	return s
 }
 
 // A start that fails after the agent's container was made, and a project that
 // could not be looked at: the run ends with what it has.
 func TestNothingToLookAtEndsARunAsWell(t *testing.T) {
-	r := lookedBefore(t, nil)
-	if r.lookAfter(t.Context()); r.result.Changes != nil || r.result.Files.Changes != "" {
-		t.Errorf("%+v", r.result)
+	s := lookedBefore(t, nil)
+	if s.end(t.Context()); s.notices.result.Changes != nil || s.notices.result.Files.Changes != "" {
+		t.Errorf("%+v", s.notices.result)
 	}
 }
 
@@ -215,9 +218,9 @@ func TestALookThatWasEndedSaysSo(t *testing.T) {
 	defer before.Close()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errEndSignal)
-	r := lookedBefore(t, before)
-	r.lookAfter(ctx)
-	if text := strings.Join(r.result.Warnings, "\n"); !strings.Contains(text, "a signal ended it") {
+	s := lookedBefore(t, before)
+	s.end(ctx)
+	if text := strings.Join(s.notices.result.Warnings, "\n"); !strings.Contains(text, "a signal ended it") {
 		t.Errorf("warnings: %s", text)
 	}
 }

@@ -5,52 +5,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"time"
 
+	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
-// hideSecrets takes the secrets of the run out of what is kept of the agent's
-// closing words.
-func (r *run) hideSecrets() {
-	secrets := r.redactor
-	r.result.Outcome.Message = secrets.String(r.result.Outcome.Message)
-	if r.result.Agent != nil {
-		clean := *r.result.Agent
-		clean.Text = secrets.String(clean.Text)
-		r.result.Agent = &clean
+// hideSecrets takes the secrets that known knows out of what is kept of an agent's closing
+// words.
+func hideSecrets(known *redact.Redactor, outcome *agent.Outcome, result **agent.Result) {
+	outcome.Message = known.String(outcome.Message)
+	if *result != nil {
+		clean := **result
+		clean.Text = known.String(clean.Text)
+		*result = &clean
 	}
-}
-
-// drain waits until the agent's last output has been passed on.
-func (r *run) drain(ctx context.Context) {
-	select {
-	case err := <-r.agent.copied:
-		if err != nil {
-			r.host.Say("warning: the agent's output: " + err.Error())
-		}
-		if r.agent.output.unkept {
-			r.lose("the transcript")
-		}
-	case <-time.After(drainTimeout):
-		r.cutOutput()
-	case <-ctx.Done():
-		r.cutOutput()
-	}
-	_ = r.agent.scanner.Close()
-	r.result.Lost = r.agent.output.lost
-}
-
-// cutOutput gives up an output that does not end.
-func (r *run) cutOutput() {
-	_ = r.agent.stream.Close()
-	<-r.agent.copied
-	r.host.Say("warning: the agent's output did not end; its last lines may be missing")
 }
 
 // collect stops the sidecar, so that its log is complete, reads the log and
@@ -65,7 +38,7 @@ func (r *run) collect(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}
-	name, file, err := r.stateFile(AuditFile)
+	file, err := r.folder.create(AuditFile)
 	if err != nil {
 		return err
 	}
@@ -92,38 +65,21 @@ func (r *run) collect(ctx context.Context) error {
 	if err := audit.Each(file, add); err != nil {
 		return fmt.Errorf("reading the audit log: %w", err)
 	}
-	r.result.Files.Audit, r.result.Egress = name, rows.Report()
-	return errors.Join(r.keepPolicy(), r.keepPage())
-}
-
-func (r *run) keepPolicy() error {
-	text, err := r.plan.PolicyFile()
+	r.result.Files.Audit, r.result.Egress = file.Name(), rows.Report()
+	policy, err := r.plan.PolicyFile()
 	if err != nil {
 		return fmt.Errorf("writing the policy: %w", err)
 	}
-	_, f, err := r.stateFile(PolicyFile)
+	return errors.Join(r.folder.write(PolicyFile, append(policy, '\n')), keepPage(r.folder, &r.result))
+}
+
+// keepPage keeps the egress report as a page.
+func keepPage(to folder, result *Result) error {
+	f, err := to.create("report.html")
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append(text, '\n'))
-	return errors.Join(err, f.Close())
-}
-
-func (r *run) keepPage() error {
-	name, f, err := r.stateFile("report.html")
-	if err != nil {
-		return err
-	}
-	r.result.Files.Page = name
-	title := About(r.plan.ID, r.result.Folder, r.result.Prompt, r.result.Model, r.result.MeteredUSD, string(r.result.Outcome.Conclusion))
-	return errors.Join(r.result.Egress.WriteHTML(f, title), f.Close())
-}
-
-func (r *run) stateFile(name string) (string, *os.File, error) {
-	name = filepath.Join(r.host.StateDir, name)
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return "", nil, fmt.Errorf("writing the run's files: %w", err)
-	}
-	return name, f, nil
+	result.Files.Page = f.Name()
+	title := About(result.ID, result.Folder, result.Prompt, result.Model, result.MeteredUSD, string(result.Outcome.Conclusion))
+	return errors.Join(result.Egress.WriteHTML(f, title), f.Close())
 }

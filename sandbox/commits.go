@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -70,24 +69,24 @@ func layoutLabel(git gitdir.Layout) string {
 func (r *run) takeCommits(ctx context.Context, left []string) {
 	var notes []string
 	var err error
-	r.result.Commits, notes, err = TakeCommits(ctx, r.engine, r.plan.ID, r.host.StateDir, r.plan.Project.Git, r.finder)
+	r.result.Commits, notes, err = TakeCommits(ctx, r.engine, r.plan.ID, string(r.folder), r.plan.Project.Git, r.search.secrets)
 	if err != nil {
 		notes = append(notes, fmt.Sprintf("not all of the agent's commits come back: %v", err))
-		r.lose("commits")
+		r.notices.lose("commits")
 	}
 	if cause := context.Cause(ctx); cause != nil && err == nil && len(notes) > 0 { // git was ended on the way
 		err = cause
 	}
 	if r.live != nil && (isUnwritten(err) || errors.Is(err, context.DeadlineExceeded) || err != nil && ctx.Err() != nil) {
-		r.loss.untaken = err
+		r.notices.untaken = err
 	}
 	lost := false
 	for _, n := range notes {
-		r.warn(n)
+		r.notices.warn(n)
 		lost = lost || strings.Contains(n, "not come back") || err != nil
 	}
-	if mode := r.plan.Place.Mode; lost && r.loss.untaken == nil && (mode == workspace.Bind || mode.IsCopy()) {
-		r.warn("of these commits only the files stay that the agent left in " + r.plan.Project.Dir +
+	if mode := r.plan.Place.Mode; lost && r.notices.untaken == nil && (mode == workspace.Bind || mode.IsCopy()) {
+		r.notices.warn("of these commits only the files stay that the agent left in " + r.plan.Project.Dir +
 			": look at them with 'sbx-devc review', and commit them yourself")
 	}
 	for _, c := range r.result.Commits {
@@ -100,11 +99,11 @@ func (r *run) takeCommits(ctx context.Context, left []string) {
 		}
 		r.host.Say(line)
 		for _, name := range c.SecretNames() {
-			r.warn("the value of the secret " + name + " stands in commits of " + c.Branch + ": 'sbx-devc apply' asks about them")
+			r.notices.warn("the value of the secret " + name + " stands in commits of " + c.Branch + ": 'sbx-devc apply' asks about them")
 		}
 	}
 	if r.plan.Asked.InputsNotFlags && len(r.result.Commits) > 0 { // a workflow has git, and no sbx-devc on its PATH
-		bundle := filepath.Join(r.host.StateDir, r.result.Commits[0].Bundle)
+		bundle := r.folder.path(r.result.Commits[0].Bundle)
 		r.host.Say(fmt.Sprintf("your repository has none of its commits yet; to add them as branches: git fetch '%s' "+
 			"'refs/heads/sbx/*:refs/heads/sbx/*'", bundle))
 	}

@@ -116,6 +116,21 @@ func newestOf(all []heldConversation, begun string) []heldConversation {
 	return all
 }
 
+// conversations are those of a run, in the volumes of the firewall's container.
+type conversations struct {
+	engine  *engine.Engine
+	sidecar string
+	workDir string // the agent's
+	all     bool   // there may be several, as on a terminal
+	known   *redact.Redactor
+	folder  folder
+	live    *liveTranscript // of a run on a terminal
+}
+
+func (r *run) conversations() conversations {
+	return conversations{r.engine, r.sidecar.id, r.plan.Agent.WorkingDir, r.plan.Agent.TTY, r.redactor, r.folder, r.agent.transcript}
+}
+
 // keepConversations keeps what a later run needs to go on. A run without a conversation
 // has none to keep, and one that cannot be kept fails no run.
 func (r *run) keepConversations(ctx context.Context) {
@@ -130,66 +145,58 @@ func (r *run) keepConversations(ctx context.Context) {
 	if begun == nil || !conversation.IsID(begun.SessionID) {
 		return
 	}
+	err := r.conversations().keep(ctx, begun.SessionID, &r.result)
+	if err != nil && !errors.Is(err, engine.ErrNotFound) { // claude was told to keep none
+		r.host.Say(fmt.Sprintf("note: no later run can go on with this conversation: %v", err))
+		r.notices.loseUnwritten("the conversation", err)
+	}
+}
+
+// keep writes them into the run's folder and names them in the result. begun is the one
+// with which the run began.
+func (c conversations) keep(ctx context.Context, begun string, result *Result) error {
 	ctx, cancel := context.WithTimeout(ctx, keepTimeout)
 	defer cancel()
-	all, err := r.takeConversations(ctx, begun.SessionID)
-	for i, c := range all {
+	all, err := c.take(ctx, begun)
+	for i, one := range all {
 		name := ConversationFile
 		if i > 0 {
-			name = EarlierConversationFile(c.id)
+			name = EarlierConversationFile(one.id)
 		}
-		if _, failed := r.saveMessages(name, c.messages); failed != nil {
+		if failed := c.folder.write(name, one.messages); failed != nil {
 			err = errors.Join(err, failed)
 			break
 		}
 		if i == 0 {
-			r.result.Conversation = c.id
+			result.Conversation = one.id
 		} else {
-			r.result.EarlierConversations = append(r.result.EarlierConversations, c.id)
+			result.EarlierConversations = append(result.EarlierConversations, one.id)
 		}
 	}
-	if r.plan.Agent.TTY { // there is no other transcript, and the lines have the form of Claude's output
-		name, failed := r.transcript.end(all)
-		r.result.Files.Transcript, err = name, errors.Join(err, failed)
+	if c.all { // there is no other transcript, and the lines have the form of Claude's output
+		name, failed := c.live.end(all)
+		result.Files.Transcript, err = name, errors.Join(err, failed)
 	}
-	if err != nil && !errors.Is(err, engine.ErrNotFound) { // claude was told to keep none
-		r.host.Say(fmt.Sprintf("note: no later run can go on with this conversation: %v", err))
-		r.loseUnwritten("the conversation", err)
-	}
+	return err
 }
 
-// takeConversations reads the run's conversations out of the volumes of the firewall's
-// container: on a terminal all of them, otherwise the one of its prompt.
-func (r *run) takeConversations(ctx context.Context, begun string) (all []heldConversation, err error) {
-	workDir := r.plan.Agent.WorkingDir
-	name := path.Join(runplan.ClaudeHome, conversation.Path(workDir, begun))
-	if r.plan.Agent.TTY {
-		folder, err := r.engine.OpenTar(ctx, r.sidecar.id, path.Dir(name))
+// take reads them: all of them, or the one that begun names.
+func (c conversations) take(ctx context.Context, begun string) (all []heldConversation, err error) {
+	name := path.Join(runplan.ClaudeHome, conversation.Path(c.workDir, begun))
+	if c.all {
+		in, err := c.engine.OpenTar(ctx, c.sidecar, path.Dir(name))
 		if err != nil {
 			return nil, err
 		}
-		defer folder.Close()
-		return readConversations(folder, workDir, begun, r.redactor)
+		defer in.Close()
+		return readConversations(in, c.workDir, begun, c.known)
 	}
 	from, to := io.Pipe()
-	go func() { to.CloseWithError(r.engine.CopyOut(ctx, r.sidecar.id, name, to)) }()
-	messages, err := readConversation(from, workDir, begun, r.redactor)
+	go func() { to.CloseWithError(c.engine.CopyOut(ctx, c.sidecar, name, to)) }()
+	messages, err := readConversation(from, c.workDir, begun, c.known)
 	_ = from.CloseWithError(err)
 	if err == nil && len(messages) > 0 {
 		all = append(all, heldConversation{id: begun, messages: messages})
 	}
 	return all, err
-}
-
-// saveMessages writes a file in the run's folder and returns its path, "" when it could not.
-func (r *run) saveMessages(name string, messages []byte) (string, error) {
-	name, file, err := r.stateFile(name)
-	if err != nil {
-		return "", err
-	}
-	_, err = file.Write(messages)
-	if err = errors.Join(err, file.Close()); err != nil {
-		return "", err
-	}
-	return name, nil
 }

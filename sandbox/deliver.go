@@ -8,16 +8,16 @@ import (
 	"io"
 	"strings"
 
+	"github.com/org/claude-sandbox/internal/delivery"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
-// deliver gives the agent's first process what the agent's configuration must not hold.
-// The agent starts after that.
-func (r *run) deliver(ctx context.Context) error {
-	parcel, err := r.plan.Parcel(r.host.Secrets.Values)
-	if err != nil || parcel.Empty() {
-		return err
+// deliver gives the agent's first process, as its user, what the agent's configuration must
+// not hold. The agent starts after that.
+func (p *process) deliver(ctx context.Context, parcel delivery.Parcel, user string) error {
+	if parcel.Empty() {
+		return nil
 	}
 	text, err := parcel.Encode()
 	if err != nil {
@@ -25,8 +25,8 @@ func (r *run) deliver(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	stream, err := r.engine.Exec(ctx, r.agent.id, engine.ExecSpec{Command: []string{runplan.AgentInit, "deliver"}, User: r.plan.Agent.User,
-		WorkingDir: "/", Stdin: true})
+	stream, err := p.engine.Exec(ctx, p.id, engine.ExecSpec{Command: []string{runplan.AgentInit, "deliver"}, User: user, WorkingDir: "/",
+		Stdin: true})
 	if err != nil {
 		return fmt.Errorf("%w: delivering secrets: %w", ErrNoStart, err)
 	}
@@ -39,7 +39,7 @@ func (r *run) deliver(ctx context.Context) error {
 	var problem tail
 	if err = errors.Join(stream.Copy(&problem, &problem), <-sent); err == nil {
 		var code int
-		if code, err = r.engine.ExecExit(ctx, stream); err == nil && code != 0 {
+		if code, err = p.engine.ExecExit(ctx, stream); err == nil && code != 0 {
 			err = errors.New(strings.TrimSpace(problem.String()))
 		}
 	}

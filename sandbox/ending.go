@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // endTimeout bounds everything that this machine does for a run once its agent
@@ -17,8 +18,8 @@ import (
 const endTimeout = 60 * time.Second
 
 // endBound is endTimeout, and the time to fetch a copy from the engine.
-func (r *run) endBound() time.Duration {
-	if r.plan.Carried() {
+func endBound(p *runplan.Plan) time.Duration {
+	if p.Carried() {
 		return endTimeout + fetchTimeout
 	}
 	return endTimeout

@@ -31,9 +31,8 @@ type carriedTree struct {
 	GID    int      `json:"gid"`
 }
 
-// carriedTree is the run's; nil = its copy is on this machine alone.
-func (r *run) carriedTree() *carriedTree {
-	p := r.plan
+// carriedTreeOf is that of a plan; nil = its copy is on this machine alone.
+func carriedTreeOf(p *runplan.Plan) *carriedTree {
 	if !p.Carried() {
 		return nil
 	}
@@ -57,32 +56,31 @@ func (c *carriedTree) fetch(ctx context.Context, e *engine.Engine, id, stateDir 
 	return copytree.Merge(ctx, filepath.Join(stateDir, TreeFolder), archive, copytree.Back{Keep: c.Keep, UID: c.UID, GID: c.GID})
 }
 
-// fetchTree brings the agent's work back from the engine. Where it cannot, the run's
-// volumes stay for the next that reaps.
-func (r *run) fetchTree(ctx context.Context) {
-	tree := r.carriedTree()
-	if tree == nil {
+// fetch brings the agent's work back from the engine, if it is there. Where it cannot, the
+// run's volumes stay for the next that reaps.
+func (t *tree) fetch(ctx context.Context, records journal) {
+	carried := carriedTreeOf(t.plan)
+	if carried == nil {
 		return
 	}
 	begin := time.Now()
-	notes, err := tree.fetch(ctx, r.engine, r.plan.ID, r.host.StateDir)
+	notes, err := carried.fetch(ctx, t.engine, t.plan.ID, string(t.folder))
 	for _, n := range notes {
-		r.warn(n)
+		t.notices.warn(n)
 	}
-	if r.loss.unfetched = err; err != nil {
-		r.lose("the agent's copy of the project")
+	if t.notices.unfetched = err; err != nil {
+		t.notices.lose("the agent's copy of the project")
 		return
 	}
-	r.step("the agent's copy is back from the engine", time.Since(begin))
+	records.step("the agent's copy is back from the engine", time.Since(begin))
 }
 
-// keepUnfetched leaves the firewall's container with the work that a failure kept there.
-func (r *run) keepUnfetched(ctx context.Context, failure error) {
-	name := runplan.FirewallContainer(r.plan.ID)
-	_ = r.engine.Remove(ctx, runplan.AgentContainer(r.plan.ID)) // Remove of the whole run does it again
-	r.warn(fmt.Sprintf("the agent's work could not be fetched from the engine: %v; it is in the container %s, and the next "+
+// leaveThere leaves the firewall's container with the work that a failure kept there.
+func (t *tree) leaveThere(ctx context.Context, failure error) {
+	name := runplan.FirewallContainer(t.plan.ID)
+	_ = t.engine.Remove(ctx, runplan.AgentContainer(t.plan.ID)) // Remove of the whole run does it again
+	t.notices.warn(fmt.Sprintf("the agent's work could not be fetched from the engine: %v; it is in the container %s, and the next "+
 		"'sbx-devc run' with this engine fetches it; to give it up: docker rm -fv %[2]s", failure, name))
-	r.live.leave()
 }
 
 // rescueTree fetches the copy of a dead run, and looks for what the agent changed in it as

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -16,7 +15,6 @@ import (
 	"github.com/org/claude-sandbox/agent/structured"
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/credproxy/spending"
-	"github.com/org/claude-sandbox/internal/visible"
 )
 
 // Held is the sandbox of a run with Options.Hold, which goes on until End, a signal or its
@@ -38,21 +36,13 @@ func newHeld(r *run) *Held {
 	in, out := io.Pipe()
 	r.host.Prompt = in
 	h := &Held{run: r, sessions: credproxy.NewSessions(r.api.proxy), end: out.Close}
-	if t, err := r.openTranscript(); err != nil {
-		r.unkept("the transcript", err)
+	if t, err := r.folder.transcript(r.host.Say); err != nil {
+		r.notices.unkept("the transcript", err)
 	} else {
 		r.result.Files.Transcript = t.file.Name()
-		h.kept = &redacted{r.redactor.Writer(t), t}
+		h.kept = &closers{r.redactor.Writer(t), t.file}
 	}
 	return h
-}
-
-// models answers requests to the model API.
-func (r *run) models() http.Handler {
-	if r.api.held != nil {
-		return r.api.held.sessions
-	}
-	return r.api.proxy
 }
 
 // ID is that of the run.
@@ -127,54 +117,46 @@ func (h *Held) Prompt(ctx context.Context, o PromptOptions) (*Prompted, error) {
 	}()
 	lines := &keptLines{held: h}
 	scanner := agent.NewScanner(r.activity.writer(&output{to: io.MultiWriter(lines, o.Stdout)}), func(ev agent.Event) {
-		r.recordEvent(ev)
+		r.journal.event(ev)
 		if retry, ok := ev.(agent.APIRetry); ok && retry.Hopeless() {
 			api.refuseKey()
 		}
 	})
-	seen := visible.NewWriter(&limited{to: r.host.Stderr, left: maxStderr}, "claude: ")
-	stderr := r.redactor.Writer(seen)
+	stderr := agentErrors(r.host.Stderr, r.redactor)
 	code, err := h.Exec(ctx, ExecOptions{
 		Command: r.plan.ClaudeCommand(plan.Asked.Headless), Dir: o.Dir, Env: []string{tokenVariable + api.token},
 		Stdin: strings.NewReader(o.Prompt), Stdout: scanner, Stderr: stderr,
 	})
-	_, _ = scanner.Close(), errors.Join(stderr.Close(), seen.Close())
+	_, _ = scanner.Close(), stderr.Close()
 	lines.flush()
-	ended := agent.EndedItself
-	switch cause := context.Cause(ctx); {
-	case cause == nil && err != nil:
+	cause := context.Cause(ctx)
+	if cause == nil && err != nil {
 		return h.spent(api), fmt.Errorf("running Claude Code: %w", err)
-	case cause == nil:
-	case errors.Is(cause, errHopeless):
-		ended = agent.EndedHopeless
-	case errors.Is(cause, errUnreachable):
-		ended = agent.EndedUnreachable
-	case errors.Is(cause, context.DeadlineExceeded):
-		ended = agent.EndedTimeout
-	default:
-		ended = agent.EndedCancel
 	}
 	quiet, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 	api.proxy.Quiet(quiet)
 	p := h.spent(api)
-	p.Agent = scanner.Result()
-	p.Outcome = agent.Judge(agent.Evidence{
-		Result: p.Agent, Tampered: scanner.Tampered(), ExitCode: code, End: ended, Answers: p.Answers, Prompt: o.Prompt,
-		Last: agent.Answer(api.proxy.LastAnswer()), HookOpen: api.proxy.HookOpen(), Limit: api.limit(),
-	})
-	if o.Schema != nil && p.Outcome.OK() {
-		if err := o.Schema.Check(p.Agent.Structured); err != nil {
-			p.Outcome = agent.Outcome{Conclusion: agent.SchemaMismatch, Message: err.Error()}
-		}
-	}
-	p.Outcome.Message = r.redactor.String(p.Outcome.Message)
-	if p.Agent != nil {
-		clean := *p.Agent
-		clean.Text = r.redactor.String(clean.Text)
-		p.Agent = &clean
-	}
+	evidence := api.evidence(scanner, o.Prompt)
+	evidence.ExitCode, evidence.End, p.Agent = code, endOf(cause), evidence.Result
+	p.Outcome = judge(evidence, o.Schema)
+	hideSecrets(r.redactor, &p.Outcome, &p.Agent)
 	return p, nil
+}
+
+// endOf is how a Claude ended whose context has this cause; nil = it goes on.
+func endOf(cause error) agent.End {
+	switch {
+	case cause == nil:
+		return agent.EndedItself
+	case errors.Is(cause, errHopeless):
+		return agent.EndedHopeless
+	case errors.Is(cause, errUnreachable):
+		return agent.EndedUnreachable
+	case errors.Is(cause, context.DeadlineExceeded):
+		return agent.EndedTimeout
+	}
+	return agent.EndedCancel
 }
 
 // spent is what a prompt took so far.
@@ -192,7 +174,7 @@ func (h *Held) addTo(result *Result) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.unkept != nil {
-		h.run.unkept("the transcript", h.unkept)
+		h.run.notices.unkept("the transcript", h.unkept)
 	}
 	sums := map[string]spending.Spent{}
 	total := spending.Spent{Usage: result.Usage, USD: result.MeteredUSD}

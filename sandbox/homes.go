@@ -78,8 +78,8 @@ func (r *run) keepHome(ctx context.Context) {
 		r.host.Say("note: " + n)
 	}
 	if err != nil {
-		r.warn(fmt.Sprintf("not all of the agent's home is kept for later runs, and these find it as it was before: %v", err))
-		r.loseUnwritten("the agent's home", err)
+		r.notices.warn(fmt.Sprintf("not all of the agent's home is kept for later runs, and these find it as it was before: %v", err))
+		r.notices.loseUnwritten("the agent's home", err)
 	}
 }
 

@@ -29,7 +29,7 @@ func TestAProfileKeepsConversations(t *testing.T) {
 	}
 	store := open("one")
 	first := (&trial{
-		options: runplan.Options{KeepClaude: true, Persist: []string{".config/tool"}}, dir: dir, store: store, prompt: strings.NewReader("remember the canary 71c0ffee\n"),
+		options: runplan.Options{Folders: runplan.Folders{KeepClaude: true, Persist: []string{".config/tool"}}}, dir: dir, store: store, prompt: strings.NewReader("remember the canary 71c0ffee\n"),
 		script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{
 			"echo 'echo line' >$HISTFILE; mkdir -p ~/.claude/plans && echo plan >~/.claude/plans/a.md; echo x >~/.config/tool/file && echo y >~/.config/other",
 			"ln -s ../../../../etc/os-release ~/.config/tool/far; ln ~/.config/tool/file ~/.config/tool/hard",
@@ -43,7 +43,7 @@ func TestAProfileKeepsConversations(t *testing.T) {
 	store.Close()
 	store = open("two")
 	second := (&trial{
-		options: runplan.Options{KeepClaude: true, Persist: []string{".config/tool"}}, dir: dir, store: store,
+		options: runplan.Options{Folders: runplan.Folders{KeepClaude: true, Persist: []string{".config/tool"}}}, dir: dir, store: store,
 		script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{
 			"cat $HISTFILE ~/.claude/plans/a.md ~/.config/tool/file ~/.claude/settings.json ~/.claude/.claude.json ~/.config/other; readlink ~/.config/tool/far; stat -c %h:%n ~/.config/tool/hard; grep -l 71c0ffee ~/.claude/projects/*/*.jsonl; ls -l ~/.claude",
 		}}}, Final: "done"},
@@ -82,7 +82,7 @@ func TestAProfileKeepsConversations(t *testing.T) {
 // The name that docs/threat-model.md gives for what --persist keeps.
 func TestPersistedFoldersAreTheProjects(t *testing.T) {
 	w := workspacetest.Folder(t)
-	p := plan(t, runplan.Options{Persist: []string{".config/tool/deep", "bin"}}, w)
+	p := plan(t, runplan.Options{Folders: runplan.Folders{Persist: []string{".config/tool/deep", "bin"}}}, w)
 	for i, target := range []string{"/home/agent/.config/tool/deep", "/home/agent/bin"} {
 		if m := p.Agent.Mounts[len(p.Agent.Mounts)-2+i]; m.Target != target || m.Volume == "" || m.ReadOnly {
 			t.Errorf("%+v", m)

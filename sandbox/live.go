@@ -8,7 +8,10 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/filelock"
+	"github.com/org/claude-sandbox/internal/redact"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace"
 )
 
@@ -50,38 +53,38 @@ type live struct {
 	run  liveRun
 }
 
-// noteLive notes the run, before anything of it is on the engine or in the
-// project.
-func (r *run) noteLive() error {
-	if r.host.LiveDir == "" {
-		return nil
+// noteLive notes a run in h.LiveDir, before anything of it is on the engine or in the project;
+// nil = it is not noted. secrets are those that the run looks for.
+func noteLive(e *engine.Engine, p *runplan.Plan, h Host, secrets *redact.Finder) (*live, error) {
+	if h.LiveDir == "" {
+		return nil, nil
 	}
-	note := liveRun{ID: r.plan.ID, Folder: r.plan.Folder(), Engine: r.engine.Host(), PID: os.Getpid(),
-		Secrets: len(r.plan.Secrets) > 0 || r.finder != nil, Mounts: !r.plan.Place.Mode.IsCopy() && r.plan.Place.Mode != workspace.None}
-	for _, p := range r.plan.Project.Placeholders {
-		if rel, err := filepath.Rel(note.Folder, p.Path); err == nil {
-			p.Path = rel
-			note.Placed = append(note.Placed, p)
+	note := liveRun{ID: p.ID, Folder: p.Folder(), Engine: e.Host(), PID: os.Getpid(), Tree: carriedTreeOf(p),
+		Secrets: len(p.Secrets) > 0 || secrets != nil, Mounts: !p.Place.Mode.IsCopy() && p.Place.Mode != workspace.None}
+	for _, made := range p.Project.Placeholders {
+		if rel, err := filepath.Rel(note.Folder, made.Path); err == nil {
+			made.Path = rel
+			note.Placed = append(note.Placed, made)
 		}
 	}
 	if note.Secrets {
-		note.Sources = sourcesOf(r.plan, r.finder.Names())
+		note.Sources = sourcesOf(p, secrets.Names())
 	}
-	note.Tree = r.carriedTree()
-	if r.host.Kept != nil {
-		note.Kept, note.Persist, note.WorkDir = r.host.Kept.Dir(), r.plan.Asked.Persist, r.plan.Agent.WorkingDir
+	if h.Kept != nil {
+		note.Kept, note.Persist, note.WorkDir = h.Kept.Dir(), p.Asked.Persist, p.Agent.WorkingDir
 	}
+	var noted *live
 	var err error
-	if note.StateDir, err = filepath.Abs(r.host.StateDir); err == nil {
+	if note.StateDir, err = filepath.Abs(h.StateDir); err == nil {
 		note.Machine, err = os.Hostname()
 	}
 	if err == nil {
-		r.live, err = newLive(r.host.LiveDir, note)
+		noted, err = newLive(h.LiveDir, note)
 	}
 	if err != nil {
-		return fmt.Errorf("noting that this run goes on: %w", err)
+		return nil, fmt.Errorf("noting that this run goes on: %w", err)
 	}
-	return nil
+	return noted, nil
 }
 
 // newLive makes the file under another name first: under its own it is held and

@@ -71,23 +71,22 @@ const (
 	conversationLag   = 5 * time.Second
 )
 
-// followConversations keeps the transcript of a run on a terminal while its agent works,
-// until ctx is done. An agent that does nothing costs nothing.
-func (r *run) followConversations(ctx context.Context) {
-	begun := r.plan.Asked.Conversation()
-	looked := r.agent.started
+// follow keeps the transcript of a run on a terminal, which began with a conversation, while
+// its agent works, until ctx is done. An agent that does nothing costs nothing.
+func (c conversations) follow(ctx context.Context, begun string, started time.Time, does *activity) {
+	looked := started
 	for pause := conversationPause; conversation.IsID(begun); {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(pause):
 		}
-		if !r.activity.since(looked.Add(-conversationLag)) {
+		if !does.since(looked.Add(-conversationLag)) {
 			continue
 		}
 		looked = time.Now()
-		all, err := r.takeConversations(ctx, begun)
-		if err == nil && r.transcript.add(all) != nil {
+		all, err := c.take(ctx, begun)
+		if err == nil && c.live.add(all) != nil {
 			return // the end tries again, and says why
 		}
 		pause = max(conversationPause, conversationShare*time.Since(looked))

@@ -36,15 +36,18 @@ func TestServersRunInTheSandbox(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "server.sh"), []byte(server), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	o := runplan.Options{User: settings.Settings{
-		Network: firewall.Network{Mode: firewall.ModeNone},
-		Secrets: []settings.Secret{{Name: "CANARY_SECRET"}},
-		MCP: settings.MCP{Servers: []settings.MCPServer{
-			{Name: "tool", Command: "bash", Args: []string{"/workspace/server.sh", "${STAGE}"}, Env: map[string]string{"KEY": "${CANARY_SECRET}"}},
-			{Name: "broken", Command: "no-such-program"},
-			{Name: "left-out", Command: "touch", Args: []string{"/workspace/started"}},
+	o := runplan.Options{
+		Layers: runplan.Layers{User: settings.Settings{
+			Network: firewall.Network{Mode: firewall.ModeNone},
+			Secrets: []settings.Secret{{Name: "CANARY_SECRET"}},
+			MCP: settings.MCP{Servers: []settings.MCPServer{
+				{Name: "tool", Command: "bash", Args: []string{"/workspace/server.sh", "${STAGE}"}, Env: map[string]string{"KEY": "${CANARY_SECRET}"}},
+				{Name: "broken", Command: "no-such-program"},
+				{Name: "left-out", Command: "touch", Args: []string{"/workspace/started"}},
+			}},
 		}},
-	}, Variables: []string{"STAGE=test-stage"}, MCPServers: []string{"tool", "broken"}}
+		Environment: runplan.Environment{Variables: []string{"STAGE=test-stage"}, MCPServers: []string{"tool", "broken"}},
+	}
 	o.Headless.ExtraArgs = []string{"--settings", `{"env":{"ENABLE_TOOL_SEARCH":"false"}}`}
 	tr := (&trial{dir: dir, options: o, secrets: map[string]string{"CANARY_SECRET": canarySecret}, script: fakeapi.Script{
 		Turns: []fakeapi.Turn{{Calls: []fakeapi.Call{{Name: "mcp__tool__look", Input: map[string]any{}}}}}, Final: "done",

@@ -56,6 +56,22 @@ func newModelAPI(p *runplan.Plan, h Host) (_ *modelAPI, err error) {
 	return a, nil
 }
 
+// handler answers requests to the model API.
+func (a *modelAPI) handler() http.Handler {
+	if a.held != nil {
+		return a.held.sessions
+	}
+	return a.proxy
+}
+
+// evidence is what the proxy and the agent's output say of how a prompt went.
+func (a *modelAPI) evidence(out *agent.Scanner, prompt string) agent.Evidence {
+	return agent.Evidence{
+		Result: out.Result(), Tampered: out.Tampered(), Prompt: prompt, Answers: a.proxy.Answered(),
+		Last: agent.Answer(a.proxy.LastAnswer()), HookOpen: a.proxy.HookOpen(), Limit: a.limit(),
+	}
+}
+
 // limit is the limit for which the proxy refused a request; "" = it refused none.
 func (a *modelAPI) limit() agent.Conclusion {
 	return map[credproxy.Reached]agent.Conclusion{

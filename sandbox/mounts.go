@@ -70,26 +70,6 @@ func compareMounts(p *runplan.Plan, at surroundings, folder string) error {
 	return cmp.Or(checkShared(p, at, folder), p.Project.Compare(at.Mounts))
 }
 
-// checkMounted compares the mounts of the running agent's container with the plan.
-// A container that ended meanwhile never got a prompt; the supervisor reports how it
-// ended.
-func (r *run) checkMounted(ctx context.Context, told <-chan surroundings) error {
-	at, err := awaitTold(ctx, told)
-	if err == nil {
-		return cmp.Or(at.checkKernel(r.sidecar.boot), compareMounts(r.plan, at, r.host.StateDir))
-	}
-	if !errors.Is(err, errNotTold) {
-		return err
-	}
-	select {
-	case exit := <-r.agent.exit:
-		r.agent.exit = ended(exit)
-		return nil
-	case <-time.After(runplan.GraceTerminate): // the news of an end may lag behind
-		return err
-	}
-}
-
 // ended is a channel that holds the exit that was taken from another.
 func ended(exit engine.Exit) <-chan engine.Exit {
 	c := make(chan engine.Exit, 1)

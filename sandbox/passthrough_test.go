@@ -55,7 +55,7 @@ func TestAPassthroughToNobodyIsSaid(t *testing.T) {
 			t.Errorf("got %v, hint %q", err, diag.HintOf(err))
 		}
 	}
-	gone := &trial{options: runplan.Options{Passthroughs: []runplan.Passthrough{socket}}}
+	gone := &trial{options: runplan.Options{Environment: runplan.Environment{Passthroughs: []runplan.Passthrough{socket}}}}
 	if tr := gone.run(t, connect(t)); ExitCode(tr.err) != 66 || tr.result.ExitCode == 0 {
 		t.Errorf("a run: %v, exit code %d", tr.err, tr.result.ExitCode)
 	}
@@ -124,9 +124,9 @@ func TestAttackAPassthroughKeepsTheRunFromBeingIdle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{plan: &runplan.Plan{Asked: runplan.Options{Passthroughs: []runplan.Passthrough{p}}}, activity: newActivity()}
+	does := newActivity()
 	model := make(chan struct{})
-	tunnel := httptest.NewServer(r.tunneled(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(model) })))
+	tunnel := httptest.NewServer(tunneled([]runplan.Passthrough{p}, does, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(model) })))
 	defer tunnel.Close()
 	defer close(end) // first: the servers wait for their requests
 	go func() {
@@ -136,7 +136,7 @@ func TestAttackAPassthroughKeepsTheRunFromBeingIdle(t *testing.T) {
 	}()
 	<-asked
 	time.Sleep(time.Millisecond)
-	if r.activity.idle() == 0 {
+	if does.idle() == 0 {
 		t.Error("the run is not idle while a server is asked")
 	}
 	answer, err := http.Get(tunnel.URL + "/v1/messages")

@@ -89,6 +89,6 @@ func passthroughs(list []runplan.Passthrough, next http.Handler) http.Handler {
 // tunneled answers what comes through the tunnel, with model for the model API. Claude keeps
 // a request to a passthrough open for as long as it runs: only those to the model say that
 // it does something.
-func (r *run) tunneled(model http.Handler) http.Handler {
-	return passthroughs(r.plan.Asked.Passthroughs, r.activity.handler(model))
+func tunneled(list []runplan.Passthrough, does *activity, model http.Handler) http.Handler {
+	return passthroughs(list, does.handler(model))
 }

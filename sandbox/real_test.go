@@ -295,7 +295,7 @@ func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
 // shell makes the agent a shell script instead of Claude Code. The script is
 // no argument that could collide with anything: bash reads it from -c.
 func shell(script string) runplan.Options {
-	return runplan.Options{Command: []string{"bash", "-c", script}}
+	return runplan.Options{Claude: runplan.Claude{Command: []string{"bash", "-c", script}}}
 }
 
 func allow(o runplan.Options, entries ...string) runplan.Options {

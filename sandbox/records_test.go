@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -128,7 +127,7 @@ func TestBothPartsOfAFullLogAreCollected(t *testing.T) {
 			if err := e.Fill(t.Context(), id, []string{runplan.RecordsPath}, archive(t, files)); err != nil {
 				t.Fatal(err)
 			}
-			r := &run{engine: e, plan: &runplan.Plan{ID: "x"}, host: Host{StateDir: t.TempDir()}, sidecar: &sidecar{id: id}, redactor: redact.New(redact.Options{})}
+			r := &run{engine: e, plan: &runplan.Plan{ID: "x"}, folder: folder(t.TempDir()), sidecar: &sidecar{id: id}, redactor: redact.New(redact.Options{})}
 			if err := r.collect(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -144,7 +143,7 @@ func TestBothPartsOfAFullLogAreCollected(t *testing.T) {
 				t.Errorf("kept %q (%v), want %q", text, err, kept)
 			}
 			for _, file := range []string{PolicyFile, "report.html"} {
-				if info, err := os.Stat(filepath.Join(r.host.StateDir, file)); err != nil || info.Size() == 0 {
+				if info, err := os.Stat(r.folder.path(file)); err != nil || info.Size() == 0 {
 					t.Errorf("%s: %v", file, err)
 				}
 			}

@@ -85,8 +85,7 @@ func Run(ctx context.Context, e *engine.Engine, p *runplan.Plan, h Host) (result
 	say := h.Say
 	known := p.Redactor(h.Secrets.Values)
 	h.Say = func(line string) { say(known.String(visible.Line(line))) }
-	r := &run{engine: e, plan: p, host: h, begin: time.Now(), activity: newActivity(), search: newSearch(),
-		redactor: known, finder: p.Finder(h.Secrets.Values)}
+	r := newRun(e, p, h, known)
 	r.result.ID, r.result.Name, r.result.Folder = p.ID, p.Name, p.Folder()
 	r.result.FolderIdentity = filekind.Identity(p.Folder())
 	r.result.Workspace, r.result.SettingsFolder = string(p.Place.Mode), cmp.Or(p.Asked.ProjectDir, p.Folder())
@@ -102,18 +101,16 @@ func Run(ctx context.Context, e *engine.Engine, p *runplan.Plan, h Host) (result
 	}
 	if err == nil {
 		r.waits.on("the copy of the project to be made")
-		err = r.makeTree(ctx)
+		err = r.tree.make(ctx)
 		r.waits.on("the container engine to answer")
 	}
 	if err != nil {
 		close(r.search.looked)
-		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: err.Error()}
-		return nil, err
+		return nil, r.failed(err)
 	}
-	r.lookBefore(ctx)
-	if err := r.saveFirstSummary(); err != nil {
-		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: err.Error()}
-		return nil, err
+	r.search.start(ctx)
+	if err := r.folder.saveFirstSummary(&r.result); err != nil {
+		return nil, r.failed(err)
 	}
 	if r.api, err = newModelAPI(p, h); err != nil {
 		return nil, err
@@ -129,28 +126,32 @@ func Run(ctx context.Context, e *engine.Engine, p *runplan.Plan, h Host) (result
 	for _, n := range p.Notes {
 		h.Say("note: " + n)
 	}
-	if err := r.noteLive(); err != nil {
+	if r.live, err = noteLive(e, p, h, r.search.secrets); err != nil {
 		h.Say(fmt.Sprintf("warning: %v; should this program be killed, its containers end, but are not removed", err))
 	}
-	if err := r.place(); err != nil {
-		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: err.Error()}
+	if r.placed, err = place(p, h.LiveDir); err != nil {
 		r.live.end()
-		return nil, err
+		return nil, r.failed(err)
 	}
 	defer r.cleanup(ctx)
-	r.meetOthers(ctx)
+	meetOthers(ctx, e, p, h.Say)
 	r.live.placed(r.placed.Made())
 	p.Sidecar.Labels = maps.Clone(p.Sidecar.Labels)
 	p.Sidecar.Labels[labelGit] = layoutLabel(p.Project.Git)
 	if err := r.start(ctx); err != nil {
 		r.result.ExitCode = 125
-		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: err.Error()}
-		if ctx.Err() != nil {
+		if r.failed(err); ctx.Err() != nil {
 			r.result.Outcome = agent.Outcome{Conclusion: agent.Cancelled, Message: "the run was cancelled"}
 		}
 		return nil, err
 	}
 	return nil, r.supervise(ctx)
+}
+
+// failed notes in the result why a run has not begun, and returns it.
+func (r *run) failed(err error) error {
+	r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: err.Error()}
+	return err
 }
 
 // finish ends the run, removes what nobody needs any more and saves the summary. err is
@@ -162,14 +163,14 @@ func (r *run) finish(ctx context.Context, err error) (result *Result, failure er
 		r.result.Notes = append(r.result.Notes, visible.Line(n))
 	}
 	if r.agent != nil && r.ending == nil { // it may have run, though it did not come to its end
-		r.ending = newEnding(ctx, r.endBound(), h.Signals, h.Say)
+		r.ending = newEnding(ctx, endBound(p), h.Signals, h.Say)
 	}
 	if r.agent == nil {
-		r.dropTree()
+		r.tree.drop()
 	}
 	if r.ending != nil {
 		r.waits.on("the search for what changed in the project")
-		r.lookAfter(r.ending.look)
+		r.search.end(r.ending.look)
 		r.ending.stop()
 		if code := r.ending.signal(); code != 0 {
 			r.result.ExitCode = code
@@ -184,39 +185,40 @@ func (r *run) finish(ctx context.Context, err error) (result *Result, failure er
 	for i, w := range r.result.Warnings { // names in them may be the agent's
 		r.result.Warnings[i] = r.redactor.String(visible.Line(w))
 	}
-	r.result.Timings.Total = time.Since(r.begin)
-	failure = r.settle(err)
-	if saveErr := r.saveSummary(failure); saveErr != nil {
-		r.unkept("the summary", saveErr)
+	r.result.Timings.Total = r.journal.since()
+	failure = r.notices.settle(err)
+	if saveErr := r.folder.saveSummary(&r.result, failure); saveErr != nil {
+		r.notices.unkept("the summary", saveErr)
 		if failure == nil {
-			failure = r.settle(nil)
+			failure = r.notices.settle(nil)
 		}
 	}
-	r.recordEnd(failure)
+	r.journal.end(&r.result, failure)
 	return &r.result, failure
 }
 
-// place makes the places that mounts need in the project.
-func (r *run) place() (err error) {
-	if lock, err := holdPlaces(r.host.LiveDir); err == nil {
+// place makes the places that mounts need in the project. liveDir is Host.LiveDir.
+func place(p *runplan.Plan, liveDir string) (*workspace.Placed, error) {
+	if lock, err := holdPlaces(liveDir); err == nil {
 		defer lock.Close()
 	}
-	uid, gid := r.plan.AgentUser()
-	if r.placed, err = workspace.Place(r.plan.Folder(), r.plan.Project.Placeholders, uid, gid); err != nil {
-		return fmt.Errorf("%w: %w", ErrNoStart, err)
+	uid, gid := p.AgentUser()
+	placed, err := workspace.Place(p.Folder(), p.Project.Placeholders, uid, gid)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoStart, err)
 	}
-	return nil
+	return placed, nil
 }
 
 // meetOthers names the runs in the same folder.
-func (r *run) meetOthers(ctx context.Context) {
-	others, err := r.engine.Containers(ctx, runplan.LabelWorkspace, r.plan.Folder())
-	if err != nil || r.plan.Place.Mode != workspace.Bind {
+func meetOthers(ctx context.Context, e *engine.Engine, p *runplan.Plan, say func(string)) {
+	others, err := e.Containers(ctx, runplan.LabelWorkspace, p.Folder())
+	if err != nil || p.Place.Mode != workspace.Bind {
 		return
 	}
 	for _, c := range others {
 		if !c.Ended && c.Labels[runplan.LabelRole] == runplan.RoleSidecar && c.Labels[runplan.LabelMode] == "" {
-			r.host.Say(fmt.Sprintf("note: the run %s is in this folder, too", c.Labels[runplan.LabelRun]))
+			say(fmt.Sprintf("note: the run %s is in this folder, too", c.Labels[runplan.LabelRun]))
 		}
 	}
 }
@@ -226,25 +228,35 @@ type run struct {
 	engine *engine.Engine
 	plan   *runplan.Plan
 	host   Host
-	begin  time.Time
+	folder folder // Host.StateDir
 	result Result
 
-	live    *live // nil = nobody reaps this run
-	placed  *workspace.Placed
-	sidecar *sidecar
-	tunnel  *tunnelHost
-	keys    *keyHolder // nil = the run has no keys
-	agent   *process
-	api     *modelAPI
-	// transcript is that of a run on a terminal; nil before its agent begins.
-	transcript *liveTranscript
-	activity   *activity
-	waits      waits
-	redactor   *redact.Redactor // of all that is kept and said
-	finder     *redact.Finder   // of secrets in files and commits
-	search     *search
-	ending     *ending // nil until the agent has ended
-	loss       loss
+	journal  journal
+	notices  *notices
+	tree     *tree
+	live     *live // nil = nobody reaps this run
+	placed   *workspace.Placed
+	sidecar  *sidecar
+	tunnel   *tunnelHost
+	keys     *keyHolder // nil = the run has no keys
+	agent    *process
+	api      *modelAPI
+	activity *activity
+	waits    waits
+	redactor *redact.Redactor // of all that is kept and said
+	search   *search
+	ending   *ending // nil until the agent has ended
+}
+
+// newRun is a run of which nothing has happened. known are the secrets that are kept out of
+// what is said.
+func newRun(e *engine.Engine, p *runplan.Plan, h Host, known *redact.Redactor) *run {
+	r := &run{engine: e, plan: p, host: h, folder: folder(h.StateDir), journal: journal{h.Log, time.Now()},
+		activity: newActivity(), redactor: known}
+	r.notices = &notices{say: h.Say, result: &r.result}
+	r.tree = &tree{e, p, r.folder, r.notices}
+	r.search = newSearch(r.tree, p.Finder(h.Secrets.Values), known)
+	return r
 }
 
 // start brings up everything until the agent runs. The agent's container comes up side
@@ -270,7 +282,9 @@ func (r *run) start(ctx context.Context) error {
 		return err
 	}
 	r.waits.on("the firewall to prove itself")
-	r.sidecar.canaries = newCanaries(ctx, r)
+	if r.sidecar.canaries = newCanaries(ctx, r.engine, r.plan, r.sidecar.id); r.sidecar.canaries != nil {
+		r.result.Canaries = r.sidecar.canaries.result
+	}
 	if err := r.sidecar.canaries.note(r.sidecar.canaries.try(ctx, "before the agent began")); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoStart, err)
 	}
@@ -284,13 +298,13 @@ func (r *run) start(ctx context.Context) error {
 	r.waits.on("")
 	r.live.begun()
 	if r.live != nil && !r.plan.Carried() { // there the folder is as it was until the copy comes back
-		r.search.record(r.host.StateDir)
+		r.search.record()
 	}
 	if r.host.OnBegin != nil {
 		r.host.OnBegin(r.api.held)
 	}
-	r.result.Timings.Startup = time.Since(r.begin)
-	r.log(aboutStart).Info("the agent begins", "ms", r.result.Timings.Startup.Milliseconds())
+	r.result.Timings.Startup = r.journal.since()
+	r.journal.about(aboutStart).Info("the agent begins", "ms", r.result.Timings.Startup.Milliseconds())
 	return nil
 }
 
@@ -309,7 +323,7 @@ func (r *run) startContainers(ctx context.Context) error {
 			if err := r.sidecar.closed(ctx); err != nil {
 				return err
 			}
-			r.step("the network is closed", time.Since(r.begin))
+			r.journal.step("the network is closed", r.journal.since())
 			r.waits.on("the firewall to be verified, and the agent's container to start")
 			return together(
 				func() error { return r.verified(ctx) },
@@ -317,9 +331,9 @@ func (r *run) startContainers(ctx context.Context) error {
 			)
 		},
 		func() (err error) {
-			r.tunnel, err = openTunnel(ctx, r.engine, r.sidecar.id, r.tunneled(r.models()))
+			r.tunnel, err = openTunnel(ctx, r.engine, r.sidecar.id, tunneled(r.plan.Asked.Passthroughs, r.activity, r.api.handler()))
 			if err == nil {
-				r.step("the tunnel to the model API is open", time.Since(r.begin))
+				r.journal.step("the tunnel to the model API is open", r.journal.since())
 			}
 			return err
 		},
@@ -330,7 +344,7 @@ func (r *run) startContainers(ctx context.Context) error {
 func (r *run) verified(ctx context.Context) error {
 	err := r.sidecar.verified(ctx, &r.result.Timings)
 	if err == nil {
-		r.step("the firewall is verified", r.result.Timings.SidecarReady)
+		r.journal.step("the firewall is verified", r.result.Timings.SidecarReady)
 	}
 	return err
 }
@@ -342,7 +356,7 @@ func (r *run) startSidecar(ctx context.Context) error {
 		return err
 	}
 	r.result.Timings.SidecarCreate = time.Since(begin)
-	r.step("the firewall's container is there", r.result.Timings.SidecarCreate)
+	r.journal.step("the firewall's container is there", r.result.Timings.SidecarCreate)
 	return r.sidecar.start(ctx, r.engine, &r.result.Timings)
 }
 
@@ -382,8 +396,9 @@ func (r *run) createAgent(ctx context.Context) error {
 	if err != nil {
 		return imageError(err, spec.Image)
 	}
-	r.agent = &process{id: id, copied: make(chan error, 1)}
-	r.step("the agent's container is there", time.Since(r.begin))
+	transcript := newLiveTranscript(func() (*transcript, error) { return r.folder.transcript(r.host.Say) })
+	r.agent = &process{engine: r.engine, id: id, copied: make(chan error, 1), transcript: transcript}
+	r.journal.step("the agent's container is there", r.journal.since())
 	return nil
 }
 
@@ -408,8 +423,9 @@ func (r *run) cleanup(ctx context.Context) {
 		r.sidecar.canaries.close()
 		r.sidecar.conn.Close()
 	}
-	if failure := cmp.Or(r.loss.unfetched, r.loss.untaken); failure != nil {
-		r.keepUnfetched(ctx, failure)
+	if failure := r.notices.stuck(); failure != nil {
+		r.tree.leaveThere(ctx, failure)
+		r.live.leave()
 		return
 	}
 	if err := Remove(ctx, r.engine, r.plan.ID); err != nil {

@@ -81,7 +81,7 @@ func TestClaudesOwnQuestionsNameNoProcess(t *testing.T) {
 	e := connect(t)
 	const host = "own-question.example.com"
 	tr := (&trial{
-		options: runplan.Options{Headless: agent.Headless{ExtraArgs: []string{"--mcp-config", `{"mcpServers":{"x":{"type":"http","url":"http://` + host + `/"}}}`}}},
+		options: runplan.Options{Claude: runplan.Claude{Headless: agent.Headless{ExtraArgs: []string{"--mcp-config", `{"mcpServers":{"x":{"type":"http","url":"http://` + host + `/"}}}`}}}},
 		prompt:  strings.NewReader("please wait\n"),
 		script:  fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"until grep -q own-question /run/sbx/audit.jsonl; do sleep 0.1; done"}}}, Final: "all done"},
 	}).run(t, e)
@@ -307,7 +307,7 @@ func TestFailuresBeforeTheAgent(t *testing.T) {
 		}
 	})
 	t.Run("no such program", func(t *testing.T) {
-		tr := (&trial{options: runplan.Options{Command: []string{"no-such-program"}}}).run(t, e)
+		tr := (&trial{options: runplan.Options{Claude: runplan.Claude{Command: []string{"no-such-program"}}}}).run(t, e)
 		// The engine's init reports it itself on some engines.
 		if tr.err == nil && tr.result.ExitCode != 127 || tr.err != nil && !errors.Is(tr.err, ErrNoStart) {
 			t.Errorf("got %v, exit code %d", tr.err, tr.result.ExitCode)
@@ -368,7 +368,7 @@ func TestAnAgentThatPrintsWithoutEndDoesNotFillTheDisk(t *testing.T) {
 func TestOutOfMemoryIsNamed(t *testing.T) {
 	e := connect(t)
 	tr := (&trial{
-		options: runplan.Options{Command: []string{"python3", "-c", "x = bytearray(1 << 30)"}},
+		options: runplan.Options{Claude: runplan.Claude{Command: []string{"python3", "-c", "x = bytearray(1 << 30)"}}},
 		adjust:  func(p *runplan.Plan) { p.Agent.MemoryBytes = 64 << 20 },
 	}).run(t, e)
 	if said := strings.Join(tr.said, "\n"); tr.result.ExitCode != 137 || !strings.Contains(said, "--memory") {

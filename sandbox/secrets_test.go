@@ -27,8 +27,8 @@ func TestTranscriptKeepsNoSecrets(t *testing.T) {
 		unasked = "AKIAIOSFODNN7EXAMPLE"                         // nobody passed it on
 	)
 	o := runplan.Options{
-		Environ: []string{"PROJECT_TOKEN=" + token, "PROJECT_URL=" + opaque, "PROJECT_STAGE=production"},
-		User:    settings.Settings{EnvPrefixes: []string{"PROJECT_"}},
+		Environment: runplan.Environment{Environ: []string{"PROJECT_TOKEN=" + token, "PROJECT_URL=" + opaque, "PROJECT_STAGE=production"}},
+		Layers:      runplan.Layers{User: settings.Settings{EnvPrefixes: []string{"PROJECT_"}}},
 	}
 	tr := (&trial{options: o, script: fakeapi.Script{
 		Turns: []fakeapi.Turn{{Bash: []string{`echo "$PROJECT_TOKEN $PROJECT_URL $PROJECT_STAGE ` + unasked + `"; printf %s "$PROJECT_URL" | base64`}}},
@@ -72,7 +72,7 @@ func TestTranscriptKeepsNoSecrets(t *testing.T) {
 // The agent decides how its output is cut into pieces.
 func TestASecretInPiecesIsNotKept(t *testing.T) {
 	const secret = "ghp_0123456789abcdefghijklmnopqrstuvwxyzABCD"
-	p := plan(t, runplan.Options{Variables: []string{"X=opaque-Value-7f3a9c"}}, workspacetest.Folder(t))
+	p := plan(t, runplan.Options{Environment: runplan.Environment{Variables: []string{"X=opaque-Value-7f3a9c"}}}, workspacetest.Folder(t))
 	for _, size := range []int{1, 3, 7, 1 << 10} {
 		file, err := os.Create(t.TempDir() + "/transcript")
 		if err != nil {

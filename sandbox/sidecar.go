@@ -201,6 +201,20 @@ func (s *sidecar) wait(ctx context.Context, what string) (said, error) {
 	}
 }
 
+// endedToo reports whether the container has ended, or does within newsLag, and how.
+func (s *sidecar) endedToo() (e engine.Exit, ended bool) {
+	if s.exit == nil {
+		return e, false
+	}
+	select {
+	case e = <-s.exit:
+		s.exit = nil
+		return e, true
+	case <-time.After(newsLag):
+		return e, false
+	}
+}
+
 // failed makes an error of what the sidecar wrote last.
 func (s *sidecar) failed(what string) error {
 	var said, hint string

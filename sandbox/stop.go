@@ -10,7 +10,8 @@ import (
 
 // stopper ends the agent step by step: INT, TERM, KILL.
 type stopper struct {
-	run   *run
+	agent *process
+	say   func(string)
 	ctx   context.Context
 	timer *time.Timer
 	sent  string
@@ -18,8 +19,8 @@ type stopper struct {
 
 func (s *stopper) send(signal string) {
 	s.sent = signal
-	if err := s.run.engine.Kill(s.ctx, s.run.agent.id, signal); err != nil {
-		s.run.host.Say("warning: " + err.Error())
+	if err := s.agent.engine.Kill(s.ctx, s.agent.id, signal); err != nil {
+		s.say("warning: " + err.Error())
 	}
 }
 

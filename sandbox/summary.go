@@ -5,14 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/credproxy/spending"
 	"github.com/org/claude-sandbox/firewall/report"
-	"github.com/org/claude-sandbox/internal/atomicfile"
-	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
@@ -23,27 +20,6 @@ func sandboxOf(result *Result) string {
 		return settings.SandboxNone
 	}
 	return settings.SandboxDevcontainer
-}
-
-// saveFirstSummary writes what a run says of itself until its end: which project
-// it is of. One that is killed outright leaves this.
-func (r *run) saveFirstSummary() error {
-	r.result.ExitCode = exitcode.Internal
-	r.result.Outcome = agent.Outcome{Conclusion: agent.NoResult, Message: "the run has not ended, or was killed"}
-	err := r.saveSummary(nil)
-	r.result.ExitCode, r.result.Outcome = 0, agent.Outcome{}
-	return err
-}
-
-// saveSummary writes the result as JSON into the run's folder.
-func (r *run) saveSummary(failure error) error {
-	name := filepath.Join(r.host.StateDir, SummaryFile)
-	err := atomicfile.Write(name, 0o600, func(w io.Writer) error { return WriteSummary(w, &r.result, failure) })
-	if err != nil { // the first summary stays
-		return fmt.Errorf("writing the run's files: %w", err)
-	}
-	r.result.Files.Summary = name
-	return nil
 }
 
 // Bounds of the summary: the agent decides how many hosts it tries and how many

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/agent/structured"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/exitcode"
@@ -31,12 +32,12 @@ type course struct {
 // limit and watches the sidecar. It fills in the result.
 func (r *run) supervise(ctx context.Context) error {
 	c := r.watchAgent(ctx)
-	r.ending = newEnding(ctx, r.endBound(), r.host.Signals, r.host.Say)
+	r.ending = newEnding(ctx, endBound(r.plan), r.host.Signals, r.host.Say)
 	c.unprotected = unprotected(r.agent.places.Replaced(), c.exit.Code)
 	r.agent.places.Close()
 	r.result.Timings.Agent = time.Since(r.agent.started)
 	r.waits.on("the agent's last output")
-	r.drain(r.ending.look)
+	r.agent.drain(r.ending.look, r.notices)
 	if r.agent.leaveTerminal != nil {
 		r.agent.leaveTerminal()
 	}
@@ -62,11 +63,15 @@ func (r *run) watchAgent(ctx context.Context) course {
 	w.close()
 	c := w.course
 	if c.exit.Code == exitcode.Internal && (c.failure == nil || errors.Is(c.failure, ErrTunnel)) { // the tunnel goes with the firewall
-		c.failure = cmp.Or(r.endedInside(), c.failure)
+		// Both containers end by themselves when we are late, see package lifeline, and the
+		// agent's never outlives the firewall's process. An agent can end with the same code.
+		if e, ended := r.sidecar.endedToo(); ended {
+			c.failure = r.firewallEnded(e)
+		}
 	}
 	stopCounting()
 	stopMoments()
-	c.failure = cmp.Or(r.lastCanary(ctx, <-held, c.ended), c.failure)
+	c.failure = cmp.Or(r.sidecar.canaries.last(ctx, <-held, c.ended, r.sidecar.exit == nil), c.failure)
 	r.result.Use = <-use
 	if c.exit.Code == exitcode.DiskFull && c.failure == nil && r.plan.Disk > 0 {
 		c.failure = diag.WithHint(fmt.Errorf("%w, %s", ErrDisk, size(r.plan.Disk)),
@@ -76,23 +81,6 @@ func (r *run) watchAgent(ctx context.Context) course {
 		c.ended = agent.EndedTimeout
 	}
 	return c
-}
-
-// endedInside says whether the agent's container ended because the firewall's did:
-// both end by themselves when we are late, see package lifeline, and the agent's
-// never outlives the firewall's process. An agent can end with the same code; nil
-// then.
-func (r *run) endedInside() error {
-	if r.sidecar.exit == nil {
-		return nil
-	}
-	select {
-	case e := <-r.sidecar.exit:
-		r.sidecar.exit = nil
-		return r.firewallEnded(e)
-	case <-time.After(newsLag):
-		return nil
-	}
 }
 
 // firewallEnded says what it means that the firewall's container ended while the
@@ -120,20 +108,30 @@ func (r *run) conclude(ctx context.Context, c course) {
 		r.host.Say(fmt.Sprintf("note: Claude reports %d tokens and $%.4f, and the proxy metered %d tokens and $%.4f; turns are Claude's word",
 			claimed, r.result.Agent.CostUSD, tokens(r.result.Usage), r.result.MeteredUSD))
 	}
-	evidence := agent.Evidence{
-		Result: r.result.Agent, Tampered: r.agent.scanner.Tampered(), ExitCode: c.exit.Code, End: c.ended, Answers: r.result.Answers,
-		Unprotected: c.unprotected, Last: agent.Answer(r.api.proxy.LastAnswer()), HookOpen: r.api.proxy.HookOpen(),
-		Prompt: r.agent.prompt.String(), Limit: r.api.limit(),
-	}
+	evidence := r.api.evidence(r.agent.scanner, r.agent.prompt.String())
+	evidence.Answers = r.result.Answers // of all its prompts
+	evidence.ExitCode, evidence.End, evidence.Unprotected = c.exit.Code, c.ended, c.unprotected
 	if r.plan.Agent.TTY || r.api.held != nil {
 		r.result.Outcome = agent.JudgeAttended(evidence)
 	} else {
-		r.result.Outcome = agent.Judge(evidence)
-		r.checkAnswer()
+		r.result.Outcome = judge(evidence, r.plan.Asked.Schema)
 	}
 	r.blame(ctx, c)
-	r.hideSecrets()
+	hideSecrets(r.redactor, &r.result.Outcome, &r.result.Agent)
 	r.bringBack(c.unprotected == "")
+}
+
+// judge is agent.Judge, which also holds a success's answer against the schema that it was
+// asked for; nil = for none.
+func judge(evidence agent.Evidence, schema *structured.Schema) agent.Outcome {
+	outcome := agent.Judge(evidence)
+	if schema == nil || !outcome.OK() {
+		return outcome
+	}
+	if err := schema.Check(evidence.Result.Structured); err != nil {
+		return agent.Outcome{Conclusion: agent.SchemaMismatch, Message: err.Error()}
+	}
+	return outcome
 }
 
 // blame sets the exit code of a run that ended by something other than the agent's own
@@ -145,7 +143,7 @@ func (r *run) blame(ctx context.Context, c course) {
 		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: c.failure.Error()}
 	case c.unprotected != "":
 		r.result.ExitCode = exitcode.Unprotected
-		r.warn(c.unprotected)
+		r.notices.warn(c.unprotected)
 	case errors.Is(c.failure, ErrTimeout):
 		r.result.ExitCode = exitcode.Timeout
 	case errors.Is(c.failure, ErrDisk):
@@ -176,13 +174,14 @@ func (r *run) bringBack(commit bool) {
 	if r.plan.Asked.CommitLeft && commit {
 		var err error
 		r.waits.on("git to commit what the agent left")
-		if left, err = r.commitWorkTree(r.ending.look); err != nil {
-			r.warn(fmt.Sprintf("not all that the agent left uncommitted is in a commit: %v", err))
-			r.lose("the commit of what the agent left")
+		git := committer{r.engine, r.plan, r.sidecar.id, r.folder}
+		if left, err = git.commit(r.ending.look, cmp.Or(r.host.CommitTimeout, commitTimeout)); err != nil {
+			r.notices.warn(fmt.Sprintf("not all that the agent left uncommitted is in a commit: %v", err))
+			r.notices.lose("the commit of what the agent left")
 		}
 	}
 	r.waits.on("the agent's work to come back")
-	r.fetchTree(r.ending.look)
+	r.tree.fetch(r.ending.look, r.journal)
 	r.search.begin(r.ending.look)
 	r.takeCommits(r.ending.look, left)
 	r.waits.on("the conversation and the network's log")
@@ -190,24 +189,6 @@ func (r *run) bringBack(commit bool) {
 	r.keepHome(r.ending.look)
 	if err := r.collect(r.ending.look); err != nil {
 		r.host.Say("warning: " + err.Error())
-		r.loseUnwritten("the network's log", err)
+		r.notices.loseUnwritten("the network's log", err)
 	}
-}
-
-// checkAnswer holds a successful run's answer against the schema that it was asked for.
-func (r *run) checkAnswer() {
-	schema := r.plan.Asked.Schema
-	if schema == nil || !r.result.Outcome.OK() {
-		return
-	}
-	if err := schema.Check(r.result.Agent.Structured); err != nil {
-		r.result.Outcome = agent.Outcome{Conclusion: agent.SchemaMismatch, Message: err.Error()}
-	}
-}
-
-// warn says a warning, which is in the result as well.
-func (r *run) warn(text string) {
-	text = strings.ReplaceAll(text, "\n", "; ") // of joined errors
-	r.host.Say("warning: " + text)
-	r.result.Warnings = append(r.result.Warnings, text)
 }

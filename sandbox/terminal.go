@@ -18,21 +18,21 @@ type Terminal interface {
 	Sizes() <-chan terminal.Size
 }
 
-// openTerminal gives the running agent the person's terminal.
-func (r *run) openTerminal(ctx context.Context) {
-	r.host.Terminal.Begin()
-	r.transcript = newLiveTranscript(r.openTranscript)
+// openTerminal gives the running agent the person's terminal, and calls follow, which ends
+// with its context, until the agent leaves it.
+func (p *process) openTerminal(ctx context.Context, person Terminal, follow func(context.Context)) {
+	person.Begin()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var at sync.WaitGroup
-	at.Go(func() { r.resizeTerminal(ctx) })
-	at.Go(func() { r.followConversations(ctx) })
-	r.agent.leaveTerminal = func() {
+	at.Go(func() { p.resizeTerminal(ctx, person.Sizes()) })
+	at.Go(func() { follow(ctx) })
+	p.leaveTerminal = func() {
 		cancel()
 		at.Wait()
-		r.host.Terminal.End()
+		person.End()
 	}
 	go func() {
-		_, _ = io.Copy(r.agent.stream, r.host.Terminal) // fails when the agent is gone, which its exit tells
+		_, _ = io.Copy(p.stream, person) // fails when the agent is gone, which its exit tells
 	}()
 }
 
@@ -44,13 +44,12 @@ const (
 )
 
 // resizeTerminal passes the screen's sizes on until ctx is done.
-func (r *run) resizeTerminal(ctx context.Context) {
-	sizes := r.host.Terminal.Sizes()
+func (p *process) resizeTerminal(ctx context.Context, sizes <-chan terminal.Size) {
 	for {
 		select {
 		case size := <-sizes:
 			for range resizeTries {
-				if r.engine.Resize(ctx, r.agent.id, uint(size.Columns), uint(size.Rows)) == nil || ctx.Err() != nil {
+				if p.engine.Resize(ctx, p.id, uint(size.Columns), uint(size.Rows)) == nil || ctx.Err() != nil {
 					break
 				}
 				time.Sleep(resizePause)

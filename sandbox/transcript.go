@@ -23,16 +23,16 @@ type output struct {
 
 // keep makes the copy.
 func (o *output) keep(t *transcript, secrets *redact.Redactor) {
-	o.kept = &redacted{secrets.Writer(t), t}
+	o.kept = &closers{secrets.Writer(t), t.file}
 }
 
-// redacted is a redacting writer and the file behind it.
-type redacted struct {
+// closers is a writer and what has to be closed after it.
+type closers struct {
 	io.WriteCloser
-	file *transcript
+	next io.Closer
 }
 
-func (r *redacted) Close() error { return errors.Join(r.WriteCloser.Close(), r.file.file.Close()) }
+func (c *closers) Close() error { return errors.Join(c.WriteCloser.Close(), c.next.Close()) }
 
 // transcript is a file that takes so many bytes and no more.
 type transcript struct {

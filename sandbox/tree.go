@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace"
 	"github.com/org/claude-sandbox/workspace/copytree"
@@ -18,18 +19,27 @@ import (
 // TreeFolder is the folder in a run's own that holds the copy of the project.
 const TreeFolder = "tree"
 
-// makeTree makes the copy of the project that the agent works in. It is a folder of the
-// run's: what a killed run left is where all look for it, and the search for changes goes
-// by the kernel's data of each file. For an engine that does not share this machine's
-// files a volume gets its content, and the folder what the agent left there, see fetchTree.
-func (r *run) makeTree(ctx context.Context) error {
-	p := r.plan
+// tree is the copy of the project that the agent works in, in the modes that make one. What
+// became of it stands in the result's WorkTree.
+type tree struct {
+	engine  *engine.Engine
+	plan    *runplan.Plan
+	folder  folder
+	notices *notices
+}
+
+// make makes the copy, unless the mode is without one. It is a folder of the run's: what a
+// killed run left is where all look for it, and the search for changes goes by the kernel's
+// data of each file. For an engine that does not share this machine's files a volume gets
+// its content, and the folder what the agent left there, see fetch.
+func (t *tree) make(ctx context.Context) error {
+	p := t.plan
 	if !p.Place.Mode.IsCopy() {
 		return nil
 	}
-	if p.Project.Dir != filepath.Join(r.host.StateDir, TreeFolder) {
+	if p.Project.Dir != t.folder.path(TreeFolder) {
 		return fmt.Errorf("%w: the copy of the project is to be in %s, and the run's folder is %s", runplan.ErrConfig,
-			p.Project.Dir, r.host.StateDir)
+			p.Project.Dir, t.folder)
 	}
 	uid, gid := -1, -1
 	if os.Geteuid() == 0 {
@@ -37,7 +47,7 @@ func (r *run) makeTree(ctx context.Context) error {
 	}
 	var err error
 	if p.Place.Mode == workspace.Clone {
-		err = r.clone(ctx, uid, gid)
+		err = t.clone(ctx, uid, gid)
 	} else {
 		var notes []string
 		notes, err = copytree.Copy(ctx, p.Place.Folder, p.Project.Dir, copytree.Options{Empty: p.Place.Git.Paths(), UID: uid, GID: gid})
@@ -49,13 +59,13 @@ func (r *run) makeTree(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("%w: %w", ErrNoStart, err), copytree.Remove(context.WithoutCancel(ctx), p.Project.Dir))
 	}
-	r.result.WorkTree = TreeFolder
+	t.notices.result.WorkTree = TreeFolder
 	return nil
 }
 
 // clone checks the repository's last commit out.
-func (r *run) clone(ctx context.Context, uid, gid int) error {
-	p := r.plan
+func (t *tree) clone(ctx context.Context, uid, gid int) error {
+	p := t.plan
 	inner := &p.Project.Git.Private[0].Stores[0]
 	head, err := inner.Head()
 	if err != nil {
@@ -64,12 +74,12 @@ func (r *run) clone(ctx context.Context, uid, gid int) error {
 	if err := os.Mkdir(p.Project.Dir, 0o755); err != nil {
 		return err
 	}
-	work, err := os.MkdirTemp(r.host.StateDir, "clone-")
+	work, err := os.MkdirTemp(string(t.folder), "clone-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(work)
-	index := filepath.Join(r.host.StateDir, "clone.index")
+	index := t.folder.path("clone.index")
 	lacking, err := inner.CheckOut(ctx, head.Commit, work, p.Project.Dir, index)
 	if err != nil {
 		return diag.OrHint(err, "--workspace copy works on a copy of the folder")
@@ -143,29 +153,29 @@ func makePlaces(p *runplan.Plan, uid, gid int) error {
 	return nil
 }
 
-// settleTree says where the agent's work is. A copy in which nothing changed is removed.
-func (r *run) settleTree() {
-	if r.result.WorkTree == "" {
+// settle says where the agent's work is. A copy in which nothing changed is removed.
+func (t *tree) settle() {
+	if t.notices.result.WorkTree == "" {
 		return
 	}
-	_ = os.Remove(filepath.Join(r.host.StateDir, "clone.index"))
-	if r.result.Changes.Empty() {
-		r.dropTree()
+	_ = os.Remove(t.folder.path("clone.index"))
+	if t.notices.result.Changes.Empty() {
+		t.drop()
 		return
 	}
-	r.host.Say("the project is as it was: the agent's work is in a copy of it until you apply or discard it")
+	t.notices.say("the project is as it was: the agent's work is in a copy of it until you apply or discard it")
 }
 
-// dropTree removes a copy in which nobody has worked.
-func (r *run) dropTree() {
-	if r.result.WorkTree == "" {
+// drop removes a copy in which nobody has worked.
+func (t *tree) drop() {
+	if t.notices.result.WorkTree == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), cleanupTimeout)
 	defer cancel()
-	if err := copytree.Remove(ctx, r.plan.Project.Dir); err != nil {
-		r.warn("the copy of the project stays: " + err.Error())
+	if err := copytree.Remove(ctx, t.plan.Project.Dir); err != nil {
+		t.notices.warn("the copy of the project stays: " + err.Error())
 		return
 	}
-	r.result.WorkTree = ""
+	t.notices.result.WorkTree = ""
 }

@@ -149,7 +149,7 @@ func snapshotFiles(t *testing.T, dir string) string {
 
 // A clone needs a repository with a commit, and says what helps.
 func TestNothingToClone(t *testing.T) {
-	o := runplan.Options{ID: "test", Image: "image:1", Tree: "/nowhere"}
+	o := runplan.Options{ID: "test", Containers: runplan.Containers{Image: "image:1"}, Folders: runplan.Folders{Tree: "/nowhere"}}
 	o.User.Workspace.Mode = string(workspace.Clone)
 	if _, err := runplan.New(o, runplan.Facts{Workspace: workspacetest.Folder(t)}); !errors.Is(err, workspace.ErrRefused) || !strings.Contains(diag.HintOf(err), "--workspace copy") {
 		t.Errorf("%v, %q", err, diag.HintOf(err))

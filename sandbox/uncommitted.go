@@ -20,23 +20,23 @@ const maxUncommitted = 3
 
 // noteUncommitted warns of changes that the user had not committed when the run began, and
 // that the agent's commits hold, as after 'git add -A'.
-func (r *run) noteUncommitted(set *changes.Set) {
+func (s *search) noteUncommitted(set *changes.Set) {
 	var paths []string
-	for _, c := range r.result.Commits {
-		paths = append(paths, uncommitted(r.plan.Project.Dir, set, c.Touched)...)
+	for _, c := range s.notices.result.Commits {
+		paths = append(paths, uncommitted(s.plan.Project.Dir, set, c.Touched)...)
 	}
 	slices.Sort(paths)
 	if paths = slices.Compact(paths); len(paths) == 0 {
 		return
 	}
 	for i, p := range paths {
-		paths[i] = visible.Line(r.redactor.String(p))
+		paths[i] = visible.Line(s.known.String(p))
 	}
 	text := strings.Join(paths[:min(len(paths), maxUncommitted)], ", ")
 	if more := len(paths) - maxUncommitted; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	r.warn("the agent's commits also hold changes that you had not committed when the run began: " + text)
+	s.notices.warn("the agent's commits also hold changes that you had not committed when the run began: " + text)
 }
 
 // uncommitted lists the files that commits change although the run did not write what they

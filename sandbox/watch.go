@@ -34,7 +34,8 @@ type watch struct {
 
 func newWatch(ctx context.Context, r *run) *watch {
 	w := &watch{
-		run: r, course: course{ended: agent.EndedItself}, stop: &stopper{run: r, ctx: context.WithoutCancel(ctx), timer: stoppedTimer()},
+		run: r, course: course{ended: agent.EndedItself},
+		stop:    &stopper{agent: r.agent, say: r.host.Say, ctx: context.WithoutCancel(ctx), timer: stoppedTimer()},
 		signals: r.host.Signals, done: ctx.Done(), sidecarEnd: r.sidecar.exit, tunnelEnd: r.tunnel.Done(),
 		refused: r.api.keyRefused, unreachable: r.api.reach.lost, broken: r.sidecar.canaries.news(),
 		limit: stoppedTimer(), soon: stoppedTimer(), idle: newIdleTimer(r.plan.Asked.IdleTimeout), look: time.NewTicker(placesPause),

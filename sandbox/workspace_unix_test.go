@@ -70,7 +70,7 @@ func TestAttackAMountShowsWhatIsNoFolderOfTheProjects(t *testing.T) {
 		{filepath.Join(w.Dir, ".vscode"), true, nil},
 		{filepath.Join(w.Dir, "src"), false, nil},
 	} {
-		o := runplan.Options{ID: "test", Image: "image:1", OwnFolders: []string{own}}
+		o := runplan.Options{ID: "test", Containers: runplan.Containers{Image: "image:1"}, Folders: runplan.Folders{OwnFolders: []string{own}}}
 		o.User.Mounts = []settings.Mount{{Host: c.host, Container: "/mnt/x", ReadOnly: c.readOnly}}
 		p, err := runplan.New(o, runplan.Facts{Workspace: w})
 		switch {
@@ -95,13 +95,13 @@ func TestAttackAMountHidesTheRunsOwnFiles(t *testing.T) {
 		"/usr/local/bin": false, "/usr/local/bin/claude": false, "/usr": false, "/usr/local/sbin": false,
 		"/mnt/x": true, "/home/agent/.cache/go": true, "/usr/share/dict": true, "/workspaces": true,
 	} {
-		o := runplan.Options{ID: "test", Image: "image:1"}
+		o := runplan.Options{ID: "test", Containers: runplan.Containers{Image: "image:1"}}
 		o.User.Mounts = []settings.Mount{{Host: dir, Container: target}}
 		if _, err := runplan.New(o, runplan.Facts{Workspace: w}); fine != (err == nil) || !fine && !errors.Is(err, runplan.ErrConfig) {
 			t.Errorf("%s: %v", target, err)
 		}
 	}
-	o := runplan.Options{ID: "test", Image: "image:1"}
+	o := runplan.Options{ID: "test", Containers: runplan.Containers{Image: "image:1"}}
 	o.User.Mounts = []settings.Mount{{Host: dir, Container: "/home/agent/.cache/go/pkg"}}
 	p, err := runplan.New(o, runplan.Facts{Workspace: w})
 	if err != nil || p.Agent.Tmpfs["/home/agent/.cache/go"] == "" || p.Agent.Tmpfs["/home/agent/.cache"] == "" {
@@ -117,7 +117,7 @@ func TestAttackAMountBecomesALink(t *testing.T) {
 	if err := os.Mkdir(lib, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	o := runplan.Options{ID: "test", Image: "image:1"}
+	o := runplan.Options{ID: "test", Containers: runplan.Containers{Image: "image:1"}}
 	o.User.Workspace.Mode = "ro" // then nothing else is mounted
 	o.User.Mounts = []settings.Mount{{Host: lib, Container: "/mnt/lib"}}
 	p, err := runplan.New(o, runplan.Facts{Workspace: w})
@@ -167,7 +167,7 @@ func TestTheProjectNarrowsTheWorkspace(t *testing.T) {
 		{"", "", "", "bind"}, {"", "", "ro", "ro"}, {"", "", "none", "none"}, {"", "ro", "bind", "ro"}, {"", "bind", "ro", "bind"},
 		{"ro", "", "", "ro"}, {"ro", "", "none", "none"}, {"ro", "", "bind", ""}, {"none", "", "ro", ""}, {"ro", "bind", "", "bind"},
 	} {
-		o := runplan.Options{ID: "test", Image: "image:1", Project: &settings.Settings{Workspace: settings.Workspace{Mode: c.project}}}
+		o := runplan.Options{ID: "test", Containers: runplan.Containers{Image: "image:1"}, Layers: runplan.Layers{Project: &settings.Settings{Workspace: settings.Workspace{Mode: c.project}}}}
 		o.Own.Workspace.Mode, o.User.Workspace.Mode = c.own, c.flag
 		p, err := runplan.New(o, runplan.Facts{Workspace: workspacetest.Folder(t)})
 		if c.want == "" {
@@ -238,7 +238,7 @@ func TestNoWorkspace(t *testing.T) {
 		}
 	}
 	if dir, err := os.UserHomeDir(); err == nil {
-		if _, err := runplan.New(runplan.Options{ID: "test", Image: "image:1", User: settings.Settings{Workspace: settings.Workspace{Mode: "none"}}},
+		if _, err := runplan.New(runplan.Options{ID: "test", Containers: runplan.Containers{Image: "image:1"}, Layers: runplan.Layers{User: settings.Settings{Workspace: settings.Workspace{Mode: "none"}}}},
 			runplan.Facts{Workspace: unseen(t, dir)}); err != nil {
 			t.Errorf("nothing of the home would be shown: %v", err)
 		}

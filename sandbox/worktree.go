@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,26 +48,33 @@ done
 exit $failed
 `
 
-// commitWorkTree commits what the agent left uncommitted in its own git directories,
+// committer runs such containers.
+type committer struct {
+	engine  *engine.Engine
+	plan    *runplan.Plan
+	sidecar string // the container that has the run's volumes
+	folder  folder
+}
+
+// commit commits what the agent left uncommitted in its own git directories,
 // as the author that it commits as, and returns the names of the commits. With an
 // error, not everything is in them. The agent's container must have ended.
-func (r *run) commitWorkTree(ctx context.Context) (commits []string, err error) {
-	folders := checkouts(r.plan)
-	timeout := cmp.Or(r.host.CommitTimeout, commitTimeout)
+func (c committer) commit(ctx context.Context, timeout time.Duration) (commits []string, err error) {
+	folders := checkouts(c.plan)
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	spec := r.plan.Agent
-	spec.Name = "sbx-devc-" + r.plan.ID + "-commit"
-	message := fmt.Sprintf("Work tree at the end of run %s\n\nWhat the agent of 'sbx-devc run' left uncommitted.", r.plan.ID)
+	spec := c.plan.Agent
+	spec.Name = "sbx-devc-" + c.plan.ID + "-commit"
+	message := fmt.Sprintf("Work tree at the end of run %s\n\nWhat the agent of 'sbx-devc run' left uncommitted.", c.plan.ID)
 	command := append([]string{"/bin/sh", "-c", commitScript, "commit", message}, folders...)
 	spec.Entrypoint = append([]string{runplan.AgentInit, "reap", "--mounts", "--deadline", (2 * timeout).String(), "--"}, command...)
 	spec.Network = "none"
-	owner := r.plan.Place.Owner
+	owner := c.plan.Place.Owner
 	// A monitor that sees no change, or a hook, would leave something out.
 	spec.Env = append(runplan.GitVariables("core.fsmonitor=false", "core.untrackedCache=false", "core.hooksPath=/dev/null"),
 		"HOME="+runplan.AgentHome, "GIT_TERMINAL_PROMPT=0", "GIT_AUTHOR_NAME="+owner.Name, "GIT_AUTHOR_EMAIL="+owner.Email,
 		"GIT_COMMITTER_NAME="+owner.Name, "GIT_COMMITTER_EMAIL="+owner.Email)
-	out, problem, err := r.runLikeAgent(ctx, spec)
+	out, problem, err := c.run(ctx, spec)
 	for name := range strings.FieldsSeq(out) {
 		commits = append(commits, name)
 	}
@@ -95,36 +101,36 @@ func checkouts(p *runplan.Plan) (folders []string) {
 	return folders
 }
 
-// runLikeAgent runs a container with the firewall's volumes to its end, once it shows
+// run runs a container with the firewall's volumes to its end, once it shows
 // the mounts that it should, and returns what it prints. problem is what it says when it
 // fails. It needs a line on its standard input to begin.
-func (r *run) runLikeAgent(ctx context.Context, spec engine.Spec) (out, problem string, err error) {
-	spec.VolumesOf = r.sidecar.id
-	mounts, err := r.plan.Project.WriteFiles(r.host.StateDir)
+func (c committer) run(ctx context.Context, spec engine.Spec) (out, problem string, err error) {
+	spec.VolumesOf = c.sidecar
+	mounts, err := c.plan.Project.WriteFiles(string(c.folder))
 	if err == nil {
 		spec.Mounts = runplan.EngineMounts(mounts)
-		r.plan.Relabel(spec.Mounts)
-		err = r.plan.Project.CheckSources()
+		c.plan.Relabel(spec.Mounts)
+		err = c.plan.Project.CheckSources()
 	}
 	if err != nil {
 		return "", "", err
 	}
-	id, err := r.engine.Create(ctx, spec)
+	id, err := c.engine.Create(ctx, spec)
 	if err != nil {
 		return "", "", err
 	}
 	defer func() {
 		done, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 		defer cancel()
-		err = errors.Join(err, r.engine.Remove(done, id))
+		err = errors.Join(err, c.engine.Remove(done, id))
 	}()
-	stream, err := r.engine.Attach(ctx, id, true, false)
+	stream, err := c.engine.Attach(ctx, id, true, false)
 	if err != nil {
 		return "", "", err
 	}
 	defer stream.Close()
-	exit := r.engine.Wait(ctx, id)
-	if err = r.engine.Start(ctx, id); err != nil {
+	exit := c.engine.Wait(ctx, id)
+	if err = c.engine.Start(ctx, id); err != nil {
 		return "", "", err
 	}
 	stdout, stderr := &tail{}, &tail{}
@@ -137,7 +143,7 @@ func (r *run) runLikeAgent(ctx context.Context, spec engine.Spec) (out, problem 
 	}()
 	at, err := awaitTold(ctx, report.told)
 	if err == nil {
-		err = compareMounts(r.plan, at, r.host.StateDir)
+		err = compareMounts(c.plan, at, string(c.folder))
 	}
 	if err == nil {
 		_, err = stream.Write([]byte("go\n"))

@@ -54,26 +54,26 @@ func (p *Project) Content() trust.Content {
 // Effective returns the settings of a run by o and by the project's own settings, which may
 // narrow it and protect more; the image is "" where no layer names one. Errors carry an exit
 // code; runplan.ErrWidens is one that o.TrustProject avoids.
-func (p *Project) Effective(o runplan.Options) (settings.Settings, error) {
+func (p *Project) Effective(o runplan.Options) (settings.Accepted, error) {
 	s, err := p.complete(o).Effective()
 	return s, planError(err)
 }
 
 // UnheldNote says which of the user's values do not hold in the settings that Effective
 // returned for o, because the project's say otherwise; "" = all hold.
-func (p *Project) UnheldNote(o runplan.Options, s settings.Settings) string {
+func (p *Project) UnheldNote(o runplan.Options, s settings.Accepted) string {
 	return p.complete(o).UnheldNote(s)
 }
 
 // Plan plans a run by o with the settings that Effective returned for it, and with the
 // image that ChooseImage finds where they name none. Errors carry an exit code.
-func (p *Project) Plan(o runplan.Options, s settings.Settings) (*runplan.Plan, error) {
+func (p *Project) Plan(o runplan.Options, s settings.Accepted) (*runplan.Plan, error) {
 	o = p.complete(o)
 	protect := slices.Concat(o.User.Workspace.Protect, o.Own.Workspace.Protect)
 	if o.Project != nil {
 		protect = append(protect, o.Project.Workspace.Protect...)
 	}
-	folder, err := p.inspect(s, protect)
+	folder, err := p.inspect(s.Settings, protect)
 	if err != nil {
 		return nil, planError(err)
 	}

@@ -93,7 +93,7 @@ func TestAttackTheOptionsOfAFirewallFeature(t *testing.T) {
 	if slices.Contains(plan.Network.Allow, "docs.example") || slices.Contains(plan.Network.Presets, "npm") {
 		t.Errorf("not accepted: %+v", plan.Network)
 	}
-	plan, err = planOf(dir, runplan.Options{ID: "test", TrustProject: true})
+	plan, err = planOf(dir, runplan.Options{ID: "test", Layers: runplan.Layers{TrustProject: true}})
 	if err != nil {
 		t.Fatalf("accepted: %v", err)
 	}
@@ -101,7 +101,7 @@ func TestAttackTheOptionsOfAFirewallFeature(t *testing.T) {
 		!slices.Contains(plan.Network.Deny, "no.example") || !slices.Contains(plan.Network.Private, "db.example") {
 		t.Errorf("accepted: %+v", plan.Network)
 	}
-	none := runplan.Options{ID: "test", TrustProject: true}
+	none := runplan.Options{ID: "test", Layers: runplan.Layers{TrustProject: true}}
 	none.User.Network.Mode = firewall.ModeNone
 	if plan, err = planOf(dir, none); err != nil || plan.Network.Mode != firewall.ModeNone {
 		t.Fatalf("with --network none: %+v, %v", plan, err)

@@ -9,7 +9,7 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 )
 
-// Accepted are settings that Parse has accepted.
+// Accepted are settings that Parse or Accept has accepted.
 type Accepted struct {
 	Settings
 
@@ -17,7 +17,18 @@ type Accepted struct {
 	places map[string][]place // where the entries of a network list stand
 }
 
-// Policy is what Network means. It is the one that Parse judged the text by.
+// Accept judges settings that were put together of others, all but the network of which
+// was judged there. It returns everything that is wrong with that. They have no Entries:
+// nothing of them stands in a file.
+func Accept(s Settings) (*Accepted, []firewall.EntryError) {
+	policy, bad := firewall.NewPolicy(s.Network)
+	if bad != nil {
+		return nil, bad
+	}
+	return &Accepted{Settings: s, policy: policy}, nil
+}
+
+// Policy is what Network means. It is the one by which the settings were judged.
 func (a *Accepted) Policy() *firewall.Policy { return a.policy }
 
 // Entry is one entry of a network list with where it stands: in the settings,

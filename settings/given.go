@@ -117,10 +117,10 @@ func (g *Given) Models(name string, patterns []string) {
 	g.Settings.Models = append(g.Settings.Models, patterns)
 }
 
-// Accept judges the network and returns the settings, or everything that is wrong
-// with what was given. They have no Entries: nothing of them stands in a file.
+// Accept judges the network as well and returns the settings, or everything that is wrong
+// with what was given.
 func (g *Given) Accept() (*Accepted, []error) {
-	policy, bad := firewall.NewPolicy(g.Network)
+	accepted, bad := Accept(g.Settings)
 	for _, e := range bad {
 		name := "network." + e.List
 		if names := g.names[e.List]; e.Index < len(names) {
@@ -131,7 +131,7 @@ func (g *Given) Accept() (*Accepted, []error) {
 	if len(g.errs) > 0 {
 		return nil, g.errs
 	}
-	return &Accepted{Settings: g.Settings, policy: policy}, nil
+	return accepted, nil
 }
 
 // Expand returns a list with the lines of "@name" files in their place.

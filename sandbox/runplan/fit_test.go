@@ -30,7 +30,7 @@ func TestAnEngineNamesAnotherMachine(t *testing.T) {
 
 // A runtime that Podman would not take is refused, and not left out in silence.
 func TestOCIRuntimesOfPodman(t *testing.T) {
-	o := Options{OCIRuntime: "runsc"}
+	o := Options{Containers: Containers{OCIRuntime: "runsc"}}
 	for name, fine := range map[string]bool{"Docker": true, "Podman": false} {
 		err := plan(t, o, workspacetest.Folder(t)).checkRuntime(engine.Description{Name: name, Runtimes: []string{"crun", "runsc"}})
 		if fine != (err == nil) || !fine && (!errors.Is(err, ErrConfig) || !strings.Contains(diag.HintOf(err), "containers.conf")) {

@@ -37,7 +37,7 @@ func TestLabelsThatMustStay(t *testing.T) {
 func TestLabelsOfMounts(t *testing.T) {
 	w, more := workspacetest.Folder(t, ".git/HEAD", ".git/objects/", ".git/refs/", ".vscode/tasks.json"), t.TempDir()
 	for _, security := range [][]string{{"seccomp"}, {"seccomp", "selinux"}} {
-		o := Options{ID: "test", Image: "image:1"}
+		o := Options{ID: "test", Containers: Containers{Image: "image:1"}}
 		o.User.Mounts = []settings.Mount{{Host: more, Container: "/mnt/more", ReadOnly: true}}
 		p := plan(t, o, w)
 		d := engine.Description{Security: security}
@@ -60,7 +60,7 @@ func TestLabelsOfMounts(t *testing.T) {
 			t.Errorf("%v: labels for %v, want %v; said %q", security, got, want, p.Notes)
 		}
 	}
-	o := Options{ID: "test", Image: "image:1"}
+	o := Options{ID: "test", Containers: Containers{Image: "image:1"}}
 	o.User.Mounts = []settings.Mount{{Host: "/usr/share", Container: "/mnt/share", ReadOnly: true}}
 	if err := plan(t, o, w).fitLabels(engine.Description{Security: []string{"selinux"}}); !errors.Is(err, ErrConfig) {
 		t.Errorf("a folder of the system: %v", err)

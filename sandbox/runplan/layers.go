@@ -80,19 +80,29 @@ func overlaidMounts(base, top []settings.Mount) []settings.Mount {
 // being sandboxed. Whatever the file would widen is refused, all of it at once.
 //
 // Presets that only a dev container needs are left out first; see
-// devContainerPresets. Where the file has a list of presets or of entries, also
-// an empty one, it takes the place of the default ones; own is what the user gave
-// by flag, which stays. offer says how to allow what is refused.
-func narrow(base, own, project settings.Settings, offer func([]wide) string) (settings.Settings, error) {
+// devContainerPresets. own is what the user gave by flag, which stays. offer says how
+// to allow what is refused.
+func narrow(base, own, project settings.Settings, offer func([]wide) string) (settings.Accepted, error) {
 	project.Network.Presets, _ = devContainerPresets(project.Network.Presets, base.Network.Presets)
 	project.Workspace.Mode = cmp.Or(own.Workspace.Mode, project.Workspace.Mode)
-	widened, err := widening(base, project)
+	users, err := accept(base)
 	if err != nil {
-		return settings.Settings{}, err
+		return settings.Accepted{}, err
 	}
-	if len(widened) > 0 {
-		return settings.Settings{}, refuseWidening(widened, offer)
+	asked, err := accept(narrowed(base, own, project))
+	if err != nil {
+		return settings.Accepted{}, err
 	}
+	if wider := append(widerNetwork(users.Policy(), asked.Policy()), widening(base, project)...); len(wider) > 0 {
+		return settings.Accepted{}, refuseWidening(wider, offer)
+	}
+	return asked, nil
+}
+
+// narrowed are the settings of a run by what a project's file asks for, if that is no more
+// than base. Where the file has a list of presets or of entries, also an empty one, it takes
+// the place of the default ones; own, what the user gave by flag, stays.
+func narrowed(base, own, project settings.Settings) settings.Settings {
 	s := base
 	if project.Network.Presets != nil {
 		s.Network.Presets = union(project.Network.Presets, own.Network.Presets)
@@ -103,6 +113,8 @@ func narrow(base, own, project settings.Settings, offer func([]wide) string) (se
 	s.Network.Mode = cmp.Or(project.Network.Mode, base.Network.Mode)
 	s.Network.Guard = cmp.Or(project.Network.Guard, base.Network.Guard)
 	s.Network.Deny = union(base.Network.Deny, project.Network.Deny)
+	s.Network.Private = union(base.Network.Private, project.Network.Private)
+	s.Network.Inbound = union(base.Network.Inbound, project.Network.Inbound)
 	s.Workspace.Mode = cmp.Or(project.Workspace.Mode, base.Workspace.Mode)
 	s.Workspace.Protect = union(base.Workspace.Protect, project.Workspace.Protect) // only ever more
 	s.Env = merged(project.Env, base.Env)                                          // the user's values win
@@ -115,35 +127,25 @@ func narrow(base, own, project settings.Settings, offer func([]wide) string) (se
 	}
 	// They only ever narrow.
 	s.Budgets, s.Models = slices.Concat(base.Budgets, project.Budgets), slices.Concat(base.Models, project.Models)
-	return s, nil
+	return s
 }
 
 // wide is one thing that the project's file would open, and the flag that
 // allows just that; "" when only --trust-project does.
 type wide struct{ what, flag string }
 
-// policyOf is the policy of layers that were put together.
-func policyOf(n firewall.Network) (*firewall.Policy, error) {
-	policy, errs := firewall.NewPolicy(n)
-	if errs != nil {
-		return nil, networkError("", errs)
+// accept judges layers that were put together.
+func accept(s settings.Settings) (settings.Accepted, error) {
+	accepted, bad := settings.Accept(s)
+	if bad != nil {
+		return settings.Accepted{}, networkError(bad)
 	}
-	return policy, nil
+	return *accepted, nil
 }
 
-// widerNetwork lists what the project's network opens that base does not.
-func widerNetwork(base, project firewall.Network) (found []wide, err error) {
-	policy, err := policyOf(base)
-	if err != nil {
-		return nil, err
-	}
-	project.Mode = cmp.Or(project.Mode, base.Mode)
-	project.Deny = union(base.Deny, project.Deny) // they stay in force whatever the file says
-	entries, errs := policy.Lacks(project)
-	if errs != nil {
-		return nil, networkError("the project's ", errs)
-	}
-	for _, entry := range entries {
+// widerNetwork lists what the policy asked opens that the user's does not.
+func widerNetwork(users, asked *firewall.Policy) (found []wide) {
+	for _, entry := range asked.Wider(users) {
 		what := "network: " + entry
 		if strings.HasPrefix(entry, "preset:") {
 			preset, _, _ := strings.Cut(entry, " ") // it has dozens of entries, and its name says them all
@@ -153,15 +155,11 @@ func widerNetwork(base, project firewall.Network) (found []wide, err error) {
 			found = append(found, w)
 		}
 	}
-	return found, nil
+	return found
 }
 
-// widening lists what project opens that base does not.
-func widening(base, project settings.Settings) ([]wide, error) {
-	found, err := widerNetwork(base.Network, project.Network)
-	if err != nil {
-		return nil, err
-	}
+// widening lists what project asks for beyond base, but for its network.
+func widening(base, project settings.Settings) (found []wide) {
 	if mode := project.Workspace.Mode; mode != "" && modeReach(mode) > modeReach(base.Workspace.Mode) {
 		found = append(found, wide{"workspace.mode: " + mode, "--workspace " + mode})
 	}
@@ -212,7 +210,7 @@ func widening(base, project settings.Settings) ([]wide, error) {
 	limit("pids", fmt.Sprintf("--pids %d", p.PIDs), above(p.PIDs, b.PIDs))
 	limit("timeout", "--timeout "+p.Timeout.String(), above(p.Timeout, b.Timeout))
 	limit("disk", fmt.Sprintf("--disk %d", p.Disk), above(p.Disk, b.Disk))
-	return found, nil
+	return found
 }
 
 // modeReach orders the modes of a workspace by what they give the agent: to change the
@@ -337,14 +335,14 @@ func offerInputs(found []wide) string {
 	return strings.Join(parts, "; ")
 }
 
-func networkError(whose string, errs []firewall.EntryError) error {
+func networkError(errs []firewall.EntryError) error {
 	var texts []string
 	hint := ""
 	for _, e := range errs {
 		texts = append(texts, e.Error())
 		hint = cmp.Or(hint, e.Hint)
 	}
-	err := fmt.Errorf("%w: %s%s", ErrConfig, whose, strings.Join(texts, "; "))
+	err := fmt.Errorf("%w: %s", ErrConfig, strings.Join(texts, "; "))
 	if hint == "" {
 		return err
 	}

@@ -47,7 +47,7 @@ func TestProjectFileThatWidensIsRefused(t *testing.T) {
 		{"time", settings.Settings{Limits: settings.Limits{Timeout: time.Minute}}, settings.Settings{Limits: settings.Limits{Timeout: time.Hour}}, "more timeout", "--timeout 1h0m0s"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := Options{User: c.user, Project: &c.project}.Effective()
+			_, err := Options{Layers: Layers{User: c.user, Project: &c.project}}.Effective()
 			if !errors.Is(err, workspace.ErrRefused) {
 				t.Fatalf("got %v, want ErrRefused", err)
 			}
@@ -57,7 +57,7 @@ func TestProjectFileThatWidensIsRefused(t *testing.T) {
 			if hint := diag.HintOf(err); !strings.Contains(hint, c.wantHint) {
 				t.Errorf("the hint %q does not offer %q", hint, c.wantHint)
 			}
-			if _, err := (Options{User: c.user, Project: &c.project, TrustProject: true}).Effective(); err != nil {
+			if _, err := (Options{Layers: Layers{User: c.user, Project: &c.project, TrustProject: true}}).Effective(); err != nil {
 				t.Errorf("--trust-project does not accept it: %v", err)
 			}
 		})
@@ -69,13 +69,13 @@ func TestRefusalInAWorkflowNamesInputs(t *testing.T) {
 	project := network(firewall.Network{Presets: []string{"anthropic", "npm"}, Allow: []string{"b.example", "a.example:22"}})
 	project.Limits.Timeout, project.Image = time.Hour, "other:1"
 	user := settings.Settings{Limits: settings.Limits{Timeout: time.Minute}}
-	_, err := Options{User: user, Project: &project, InputsNotFlags: true}.Effective()
+	_, err := Options{Layers: Layers{User: user, Project: &project, InputsNotFlags: true}}.Effective()
 	want := `allow it in the workflow with "allowed_domains: a.example:22, b.example" and "image: other:1" and "presets: npm" and "timeout_minutes: 60", or take it out of .devcontainer/sandbox.jsonc`
 	if got := diag.HintOf(err); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	project = network(firewall.Network{Mode: firewall.ModeHost})
-	_, err = Options{Project: &project, InputsNotFlags: true}.Effective()
+	_, err = Options{Layers: Layers{Project: &project, InputsNotFlags: true}}.Effective()
 	if got := diag.HintOf(err); got != "no input allows this, take it out of .devcontainer/sandbox.jsonc: network: mode host" {
 		t.Errorf("got %s", got)
 	}
@@ -94,7 +94,7 @@ func TestProjectVariablesThatSteerProgramsAreRefused(t *testing.T) {
 		"GTK_MODULES", "RIPGREP_CONFIG_PATH", "USE_BUILTIN_RIPGREP", "INPUTRC", "VIMINIT", "SOME_NEW_TOOL_OPTS", "XLOCALEDIR", "TOOLS", "APP_PATH", "WHATEVER",
 	} {
 		project := settings.Settings{Env: map[string]string{name: "/workspace/bin"}}
-		_, err := Options{Project: &project}.Effective()
+		_, err := Options{Layers: Layers{Project: &project}}.Effective()
 		if !errors.Is(err, workspace.ErrRefused) || !strings.Contains(err.Error(), "env: "+name) {
 			t.Errorf("%s: got %v, want ErrRefused", name, err)
 		} else if hint := diag.HintOf(err); !strings.Contains(hint, "--trust-project") {
@@ -102,7 +102,7 @@ func TestProjectVariablesThatSteerProgramsAreRefused(t *testing.T) {
 		}
 	}
 	switches := settings.Settings{Env: map[string]string{"GIT_SSL_NO_VERIFY": "1", "CORECLR_ENABLE_PROFILING": "1", "USE_BUILTIN_RIPGREP": "0", "MY_INSECURE": "true"}}
-	_, err := Options{Project: &switches}.Effective()
+	_, err := Options{Layers: Layers{Project: &switches}}.Effective()
 	for name := range switches.Env {
 		if err == nil || !strings.Contains(err.Error(), "env: "+name+" ") {
 			t.Errorf("%s as a switch: got %v, want it refused", name, err)
@@ -117,7 +117,7 @@ func TestProjectsOwnVariablesAreTaken(t *testing.T) {
 		"REDIS_HOST": "localhost", "POSTGRES_PASSWORD": "test", "STRIPE_API_KEY": "sk_test_x", "AWS_REGION": "eu-west-1", "PYTHONUNBUFFERED": "1", "LANG": "C.UTF-8",
 		"FEATURE_X": "1", "CGO_ENABLED": "0", "GOOS": "linux", "APP_WORKERS": "4", "FORCE_COLOR": "1", "lower_case_url": "http://x", "EMPTY": "",
 	}}
-	if _, err := (Options{Project: &project}).Effective(); err != nil {
+	if _, err := (Options{Layers: Layers{Project: &project}}).Effective(); err != nil {
 		t.Errorf("plain variables of a project are refused: %v", err)
 	}
 }
@@ -127,7 +127,7 @@ func TestEverythingThatIsWiderIsNamedAtOnce(t *testing.T) {
 		Network: firewall.Network{Allow: []string{"a.example.com", "b.example.com"}},
 		Image:   "other:1",
 	}
-	_, err := Options{Project: &project}.Effective()
+	_, err := Options{Layers: Layers{Project: &project}}.Effective()
 	for _, part := range []string{"a.example.com", "b.example.com", "other:1"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%v does not name %s", err, part)
@@ -150,7 +150,7 @@ func TestProjectNarrows(t *testing.T) {
 		Workspace: settings.Workspace{Protect: []string{"deploy"}},
 		Env:       map[string]string{"APP_ENV": "project", "APP_STAGE": "project"},
 	}
-	s, err := Options{User: user, Project: &project, Image: "ours:1"}.Effective()
+	s, err := Options{Layers: Layers{User: user, Project: &project}, Containers: Containers{Image: "ours:1"}}.Effective()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,9 +248,9 @@ func TestPresetsOfTheDevContainerStayClosedInARun(t *testing.T) {
 		note string
 	}{
 		"by default":    {Options{}, nil, "the project's sandbox.jsonc opens github for its dev container; this run leaves that closed, and --preset github opens it"},
-		"in the Action": {Options{InputsNotFlags: true}, nil, `and the input "presets: github" opens it`},
-		"named":         {Options{User: network(firewall.Network{Presets: []string{"github", "anthropic"}})}, []string{"anthropic", "github"}, "the preset github leaves gist.github.com closed in a run, and --allow gist.github.com opens it"},
-		"trusted":       {Options{TrustProject: true}, []string{"github"}, ""},
+		"in the Action": {Options{Layers: Layers{InputsNotFlags: true}}, nil, `and the input "presets: github" opens it`},
+		"named":         {Options{Layers: Layers{User: network(firewall.Network{Presets: []string{"github", "anthropic"}})}}, []string{"anthropic", "github"}, "the preset github leaves gist.github.com closed in a run, and --allow gist.github.com opens it"},
+		"trusted":       {Options{Layers: Layers{TrustProject: true}}, []string{"github"}, ""},
 	} {
 		c.o.Project = &project
 		s, err := c.o.Effective()
@@ -271,7 +271,7 @@ func TestPresetsOfTheDevContainerStayClosedInARun(t *testing.T) {
 func TestProjectCannotDropTheUsersDeny(t *testing.T) {
 	user := network(firewall.Network{Deny: []string{"gist.github.com"}})
 	project := network(firewall.Network{Presets: []string{"github"}})
-	s, err := Options{User: user, Project: &project}.Effective()
+	s, err := Options{Layers: Layers{User: user, Project: &project}}.Effective()
 	if err != nil {
 		t.Fatal(err)
 	}

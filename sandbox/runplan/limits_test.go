@@ -24,7 +24,7 @@ func TestLimitsThatTheEngineDoesNotObey(t *testing.T) {
 		t.Errorf("%+v, %+v, said %q", p.Agent.Limits, p.Sidecar.Limits, p.Warnings)
 	}
 	for _, chosen := range []settings.Limits{{Memory: 1 << 30}, {CPUs: 1}, {PIDs: 100}} {
-		for _, o := range []Options{{User: settings.Settings{Limits: chosen}}, {Project: &settings.Settings{Limits: chosen}}} {
+		for _, o := range []Options{{Layers: Layers{User: settings.Settings{Limits: chosen}}}, {Layers: Layers{Project: &settings.Settings{Limits: chosen}}}} {
 			err := plan(t, o, workspacetest.Folder(t)).fitLimits(d)
 			if !errors.Is(err, ErrConfig) || diag.HintOf(err) == "" {
 				t.Errorf("%+v: %v", chosen, err)
@@ -45,7 +45,7 @@ func TestMemoryHasALimitThatNobodyChose(t *testing.T) {
 			t.Errorf("%s has no size: %s", dir, options)
 		}
 	}
-	p = plan(t, Options{User: settings.Settings{Limits: settings.Limits{Memory: 64 << 30}}}, workspacetest.Folder(t))
+	p = plan(t, Options{Layers: Layers{User: settings.Settings{Limits: settings.Limits{Memory: 64 << 30}}}}, workspacetest.Folder(t))
 	if p.Agent.MemoryBytes != 64<<30 || p.open.memory {
 		t.Errorf("the user's own limit became %d bytes", p.Agent.MemoryBytes)
 	}
@@ -53,11 +53,11 @@ func TestMemoryHasALimitThatNobodyChose(t *testing.T) {
 
 func TestClaudeIsNeverTakenFromWhereTheAgentWrites(t *testing.T) {
 	for _, name := range []string{"claude", "./claude", "/workspace/bin/claude", "/usr/../workspace/claude", "/home/agent/claude", "/tmp/claude", "/proc/self/cwd/claude"} {
-		if _, err := New(Options{ClaudePath: name}, Facts{Workspace: workspacetest.Folder(t)}); !errors.Is(err, ErrConfig) {
+		if _, err := New(Options{Claude: Claude{ClaudePath: name}}, Facts{Workspace: workspacetest.Folder(t)}); !errors.Is(err, ErrConfig) {
 			t.Errorf("%s: got %v, want ErrConfig", name, err)
 		}
 	}
-	if p := plan(t, Options{ClaudePath: "/opt/claude/claude"}, workspacetest.Folder(t)); p.Agent.Entrypoint[5] != "/opt/claude/claude" {
+	if p := plan(t, Options{Claude: Claude{ClaudePath: "/opt/claude/claude"}}, workspacetest.Folder(t)); p.Agent.Entrypoint[5] != "/opt/claude/claude" {
 		t.Errorf("%q", p.Agent.Entrypoint)
 	}
 }
@@ -75,7 +75,7 @@ func TestLimitsThatTheEnginesMachineDoesNotHave(t *testing.T) {
 		{settings.Limits{Memory: 900 << 30, CPUs: 2}, settings.Limits{Memory: 8 << 30, CPUs: 2}, "has 8192 MiB, which is the run's limit: limits.memory"},
 		{settings.Limits{CPUs: 99}, settings.Limits{Memory: 4 << 30, CPUs: 2}, "has 2, which is the run's limit: limits.cpus (--cpus)"},
 	} {
-		p := plan(t, Options{User: settings.Settings{Limits: c.chosen}}, workspacetest.Folder(t))
+		p := plan(t, Options{Layers: Layers{User: settings.Settings{Limits: c.chosen}}}, workspacetest.Folder(t))
 		before := len(p.Warnings)
 		if err := p.fitLimits(d); err != nil {
 			t.Fatal(err)
@@ -86,7 +86,7 @@ func TestLimitsThatTheEnginesMachineDoesNotHave(t *testing.T) {
 		}
 	}
 	for _, l := range []settings.Limits{{CPUs: 0.0001}, {PIDs: 9999999999}, {Disk: 1 << 10}, {PIDs: 1}, {Memory: 1 << 10}} {
-		_, err := New(Options{ID: "test", User: settings.Settings{Limits: l}}, Facts{Workspace: workspacetest.Folder(t)})
+		_, err := New(Options{ID: "test", Layers: Layers{User: settings.Settings{Limits: l}}}, Facts{Workspace: workspacetest.Folder(t)})
 		if !errors.Is(err, ErrConfig) || diag.HintOf(err) == "" {
 			t.Errorf("%+v: %v", l, err)
 		}

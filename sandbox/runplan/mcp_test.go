@@ -21,12 +21,12 @@ func TestAProjectsServersNeedAWord(t *testing.T) {
 		fail error
 		hint string
 	}{
-		"nobody has":           {Options{Project: project, Own: own}, nil, ErrWidens, "--mcp-servers theirs"},
-		"the file is trusted":  {Options{Project: project, Own: own, TrustProject: true}, []string{"mine", "theirs"}, nil, ""},
-		"the server is named":  {Options{Project: project, Own: own, MCPServers: []string{"theirs"}}, []string{"theirs"}, nil, ""},
-		"another one is named": {Options{Project: project, Own: own, MCPServers: []string{"mine"}}, []string{"mine"}, nil, ""},
-		"none is wanted":       {Options{Project: project, Own: own, MCPServers: []string{}}, nil, nil, ""},
-		"nothing has the name": {Options{Own: own, MCPServers: []string{"mien"}}, nil, ErrConfig, ""},
+		"nobody has":           {Options{Layers: Layers{Project: project, Own: own}}, nil, ErrWidens, "--mcp-servers theirs"},
+		"the file is trusted":  {Options{Layers: Layers{Project: project, Own: own, TrustProject: true}}, []string{"mine", "theirs"}, nil, ""},
+		"the server is named":  {Options{Layers: Layers{Project: project, Own: own}, Environment: Environment{MCPServers: []string{"theirs"}}}, []string{"theirs"}, nil, ""},
+		"another one is named": {Options{Layers: Layers{Project: project, Own: own}, Environment: Environment{MCPServers: []string{"mine"}}}, []string{"mine"}, nil, ""},
+		"none is wanted":       {Options{Layers: Layers{Project: project, Own: own}, Environment: Environment{MCPServers: []string{}}}, nil, nil, ""},
+		"nothing has the name": {Options{Layers: Layers{Own: own}, Environment: Environment{MCPServers: []string{"mien"}}}, nil, ErrConfig, ""},
 	} {
 		p, err := New(c.o, Facts{Workspace: workspacetest.Folder(t)})
 		if !errors.Is(err, c.fail) || err != nil && !strings.Contains(diag.HintOf(err), c.hint) {
@@ -38,8 +38,10 @@ func TestAProjectsServersNeedAWord(t *testing.T) {
 			t.Errorf("%s: the notes are %q", name, p.Notes)
 		}
 	}
-	p := plan(t, Options{User: settings.Settings{MCP: settings.MCP{Servers: []settings.MCPServer{
-		{Name: "far", Type: "http", URL: "https://x.example.com", Headers: map[string]string{"Authorization": "canary-literal-77"}}}}}}, workspacetest.Folder(t))
+	p := plan(t, Options{
+		Layers: Layers{User: settings.Settings{MCP: settings.MCP{Servers: []settings.MCPServer{
+			{Name: "far", Type: "http", URL: "https://x.example.com", Headers: map[string]string{"Authorization": "canary-literal-77"}}}}}},
+	}, workspacetest.Folder(t))
 	if got := p.Redactor(nil).String("x canary-literal-77 y"); strings.Contains(got, "canary") || strings.Contains(p.String(), "canary") {
 		t.Errorf("a key that stands in a file is shown: %s", got)
 	}
@@ -51,12 +53,15 @@ func TestAServerHasItsVariables(t *testing.T) {
 		Env: map[string]string{"KEY": "${ISSUES_KEY}"}}
 	far := settings.MCPServer{Name: "far", Type: "http", URL: "https://${FAR_HOST}/", Headers: map[string]string{"Authorization": "Bearer ${ISSUES_TOKEN}"}}
 	servers := settings.MCP{Servers: []settings.MCPServer{one, far}}
-	_, err := New(Options{User: settings.Settings{MCP: servers}}, Facts{Workspace: workspacetest.Folder(t)})
+	_, err := New(Options{Layers: Layers{User: settings.Settings{MCP: servers}}}, Facts{Workspace: workspacetest.Folder(t)})
 	if want := "far needs ${FAR_HOST}, far needs ${ISSUES_TOKEN}, issues needs ${ISSUES_KEY}, issues needs ${ISSUES_TOKEN}"; err == nil || !errors.Is(err, ErrNoSecret) ||
 		!strings.HasSuffix(err.Error(), want) || !strings.Contains(diag.HintOf(err), "--secret ISSUES_TOKEN=SOURCE") {
 		t.Errorf("got %v, hint %q", err, diag.HintOf(err))
 	}
-	plan(t, Options{Variables: []string{"ISSUES_KEY=x"}, User: settings.Settings{MCP: servers, Env: map[string]string{"FAR_HOST": "x.example.com"},
-		Secrets: []settings.Secret{{Name: "ISSUES_TOKEN"}}}}, workspacetest.Folder(t))
-	plan(t, Options{MCPServers: []string{}, User: settings.Settings{MCP: servers}}, workspacetest.Folder(t))
+	plan(t, Options{
+		Environment: Environment{Variables: []string{"ISSUES_KEY=x"}},
+		Layers: Layers{User: settings.Settings{MCP: servers, Env: map[string]string{"FAR_HOST": "x.example.com"},
+			Secrets: []settings.Secret{{Name: "ISSUES_TOKEN"}}}},
+	}, workspacetest.Folder(t))
+	plan(t, Options{Environment: Environment{MCPServers: []string{}}, Layers: Layers{User: settings.Settings{MCP: servers}}}, workspacetest.Folder(t))
 }

@@ -18,6 +18,16 @@ type Options struct {
 	ID   string // names the containers and the state folder: lower case letters, digits, "-"
 	Name string // by which a person calls the run; "" = its id alone
 
+	Layers
+	Folders
+	Containers
+	Environment
+	ModelUse
+	Claude
+}
+
+// Layers are the settings that a run is made of, by whose they are.
+type Layers struct {
 	// User holds what flags and variables say. Below it stand the project's file, Own
 	// and Defaults().
 	User settings.Settings
@@ -34,7 +44,10 @@ type Options struct {
 	// InputsNotFlags is set in the Action, whose users have no flags: hints name
 	// its inputs.
 	InputsNotFlags bool
+}
 
+// Folders are those of the project and of the agent's home.
+type Folders struct {
 	// Remote says that the engine is on another machine, which has not the files of this
 	// one: where nobody says how the agent gets the project, it is a clone.
 	Remote     bool
@@ -44,14 +57,29 @@ type Options struct {
 	OwnFolders []string // of this program's files on this machine, absolute; none is ever mounted
 	// ProjectDir is the folder whose settings and dev container the run has, where that is
 	// a part of the workspace; "" = it is the workspace.
-	ProjectDir    string
-	Folder        string // where in the project the agent begins, slash-separated; "" = at its root
+	ProjectDir string
+	Folder     string // where in the project the agent begins, slash-separated; "" = at its root
+	// CommitLeft makes a commit of what the agent left uncommitted, on its branch.
+	CommitLeft bool
+	// AcceptReadOnly says that the user knows that the agent cannot change the project.
+	AcceptReadOnly bool
+}
+
+// Containers says of what a run's two containers are made, and how they are held.
+type Containers struct {
 	Image         string // of the agent, when neither User nor a trusted Project names one
 	FirewallImage string // of the sidecar; no file of the project's can name it
 	OCIRuntime    string // that the agent's container runs in, by the engine's name for it; "" = the engine's own
-	Headless      agent.Headless
-	EngineNetwork string   // network of the engine that the sidecar joins, to reach services on it; "" = the engine's default
-	Environ       []string // the caller's environment, NAME=value, for EnvPrefixes; nothing else of it is passed on
+	EngineNetwork string // network of the engine that the sidecar joins, to reach services on it; "" = the engine's default
+	// Canaries proves while the run goes on that the firewall holds, see sandbox.Canaries.
+	Canaries bool
+	// AcceptNoFirewall says that the user knows what mode host is.
+	AcceptNoFirewall bool
+}
+
+// Environment is what the agent's programs find, and what of the settings it lacks.
+type Environment struct {
+	Environ []string // the caller's environment, NAME=value, for EnvPrefixes; nothing else of it is passed on
 	// Variables are what the user gives the agent, NAME=value. They win over those of
 	// EnvPrefixes and of the settings, and may hold secrets.
 	Variables  []string
@@ -59,7 +87,27 @@ type Options struct {
 	// Passthroughs are MCP servers of this machine's that the agent may ask.
 	Passthroughs []Passthrough
 	NoSecrets    []string // names of secrets that the run does without, whoever asks for them
+}
 
+// ModelUse says how the model API may be used, and when a run that uses it badly ends.
+type ModelUse struct {
+	// AllowHostedWeb lets the model's provider search and fetch pages for the
+	// agent, which no firewall on this side sees.
+	AllowHostedWeb bool
+	// IdleTimeout ends a run whose Claude writes nothing and asks the model nothing for
+	// this time; 0 = never.
+	IdleTimeout time.Duration
+	// Patience is for how long an overloaded model API is asked again before Claude hears
+	// of it; 0 = Claude hears at once. See credproxy.Options.
+	Patience time.Duration
+	// MaxRepeats ends an agent that makes the same calls with the same results so
+	// often; 0 = never. See credproxy.Limits.
+	MaxRepeats int
+}
+
+// Claude says what runs in the agent's container, and what it is told.
+type Claude struct {
+	Headless agent.Headless
 	// ClaudePath is where Claude Code is in the agent's image; "" = nobody says,
 	// and it is at DefaultClaudePath or comes from a volume, see Plan.MountClaude.
 	// It is absolute: a name would be looked up in folders that the agent's
@@ -67,30 +115,8 @@ type Options struct {
 	ClaudePath string
 	// Instructions says what Claude reads of the project's instructions and settings.
 	Instructions Instructions
-	// AllowHostedWeb lets the model's provider search and fetch pages for the
-	// agent, which no firewall on this side sees.
-	AllowHostedWeb bool
-	// Canaries proves while the run goes on that the firewall holds, see sandbox.Canaries.
-	Canaries bool
-	// CommitLeft makes a commit of what the agent left uncommitted, on its branch.
-	CommitLeft bool
-	// AcceptNoFirewall says that the user knows what mode host is.
-	AcceptNoFirewall bool
-
-	// AcceptReadOnly says that the user knows that the agent cannot change the project.
-	AcceptReadOnly bool
-
-	// IdleTimeout ends a run whose Claude writes nothing and asks the model nothing for
-	// this time; 0 = never.
-	IdleTimeout time.Duration
-	// Patience is for how long an overloaded model API is asked again before Claude hears
-	// of it; 0 = Claude hears at once. See credproxy.Options.
-	Patience time.Duration
 	// Schema is what the answer must fit; nil = it is text.
 	Schema *structured.Schema
-	// MaxRepeats ends an agent that makes the same calls with the same results so
-	// often; 0 = never. See credproxy.Limits.
-	MaxRepeats int
 
 	// Terminal gives the agent a terminal, for a person: Claude Code shows its own
 	// interface there, or with Shell the image's shell does in its place.
@@ -117,58 +143,78 @@ type Facts struct {
 }
 
 // users is everything that the user says, without the project.
-func (o Options) users() settings.Settings { return Overlay(o.Own, o.User) }
+func (l Layers) users() settings.Settings { return Overlay(l.Own, l.User) }
 
-// Effective puts the layers together: defaults, the user's file, the project's, flags. It
-// returns the settings of a run, as Plan takes them, but for the image where no layer names
-// one. It errs with ErrWidens for a project's file that asks for more than the user
-// allowed.
-func (o Options) Effective() (_ settings.Settings, err error) {
-	users := o.users()
-	if ClosesGists(users.Network) {
-		o.User.Network.Deny = append(slices.Clone(o.User.Network.Deny), Gists)
+// flags are User with what a run keeps closed although the user's preset opens it.
+func (l Layers) flags() settings.Settings {
+	flags := l.User
+	if ClosesGists(l.users().Network) {
+		flags.Network.Deny = append(slices.Clone(flags.Network.Deny), Gists)
 	}
-	base := Overlay(Overlay(Defaults(), o.Own), o.User)
-	base.Secrets = o.wantedSecrets(base.Secrets)
-	base.EnvPrefixes = o.prefixes(base.EnvPrefixes)
-	if err := o.checkServers(base.MCP.Servers); err != nil {
+	return flags
+}
+
+// withoutProject are the settings of a run of which the project says nothing.
+func (o Options) withoutProject() (settings.Settings, error) {
+	s := Overlay(Overlay(Defaults(), o.Own), o.flags())
+	s.Secrets = o.wantedSecrets(s.Secrets)
+	s.EnvPrefixes = o.prefixes(s.EnvPrefixes)
+	if err := o.checkServers(s.MCP.Servers); err != nil {
 		return settings.Settings{}, err
 	}
-	base.MCP.Servers = o.namedServers(base.MCP.Servers)
+	s.MCP.Servers = o.namedServers(s.MCP.Servers)
+	return s, nil
+}
+
+// Effective puts the layers together: defaults, the user's file, the project's, flags. It
+// returns the settings of a run with their policy, as Plan takes them, but for the image
+// where no layer names one. It errs with ErrWidens for a project's file that asks for more
+// than the user allowed.
+func (o Options) Effective() (settings.Accepted, error) {
+	base, err := o.withoutProject()
+	if err != nil {
+		return settings.Accepted{}, err
+	}
 	if o.Project == nil {
-		return base, nil
+		return accept(base)
 	}
 	asked := *o.Project
 	asked.Secrets = o.wantedSecrets(asked.Secrets)
-	o.Project = &asked
-	if !o.TrustProject && o.MCPServers != nil { // those that the user names are accepted, and no other one starts
+	if o.TrustProject {
+		return o.trusted(asked, base.Secrets)
+	}
+	if o.MCPServers != nil { // those that the user names are accepted, and no other one starts
 		base.MCP.Servers = o.namedServers(settings.MergeMCPServers(asked.MCP.Servers, base.MCP.Servers))
 		asked.MCP.Servers = nil
 	}
-	if !o.TrustProject {
-		offer := func(found []wide) string { return offerFlags(found, cmp.Or(o.AcceptCommand, "sbx-devc trust")) }
-		if o.InputsNotFlags {
-			offer = offerInputs
-		}
-		named := cmp.Or(base.Image, asked.Image) // the file may name the one that the run has anyway
-		base.Image = cmp.Or(base.Image, o.Image)
-		s, err := narrow(base, o.User, asked, offer)
-		s.Image = named
-		return s, err
+	offer := func(found []wide) string { return offerFlags(found, cmp.Or(o.AcceptCommand, "sbx-devc trust")) }
+	if o.InputsNotFlags {
+		offer = offerInputs
 	}
-	s, trusted := Overlay(Defaults(), o.Own), asked
-	if trusted.Network.Presets != nil { // the file's lists take the place of the default ones
+	named := cmp.Or(base.Image, asked.Image) // the file may name the one that the run has anyway
+	base.Image = cmp.Or(base.Image, o.Image)
+	s, err := narrow(base, o.flags(), asked, offer)
+	s.Image = named
+	return s, err
+}
+
+// trusted are the settings of a run whose project's file, asked, the user has accepted.
+// secrets are the user's.
+func (o Options) trusted(asked settings.Settings, secrets []settings.Secret) (settings.Accepted, error) {
+	s := Overlay(Defaults(), o.Own)
+	if asked.Network.Presets != nil { // the file's lists take the place of the default ones
 		s.Network.Presets = nil
 	}
-	if trusted.Network.Allow != nil {
+	if asked.Network.Allow != nil {
 		s.Network.Allow = nil
 	}
-	trusted.Network.Presets = trustedPresets(trusted, users.Network.Presets)
-	s = Overlay(Overlay(s, trusted), o.User)
+	asked.Network.Presets = trustedPresets(asked, o.users().Network.Presets)
+	s = Overlay(Overlay(s, asked), o.flags())
 	s.EnvPrefixes = o.prefixes(s.EnvPrefixes)
 	s.MCP.Servers = o.namedServers(s.MCP.Servers)
-	if s.Secrets, err = trustedSecrets(trusted.Secrets, base.Secrets); err != nil {
-		return settings.Settings{}, err
+	var err error
+	if s.Secrets, err = trustedSecrets(asked.Secrets, secrets); err != nil {
+		return settings.Accepted{}, err
 	}
-	return s, nil
+	return accept(s)
 }

@@ -118,12 +118,9 @@ func New(o Options, f Facts) (*Plan, error) {
 }
 
 // Plan is New for the settings that Effective returned.
-func (o Options) Plan(s settings.Settings, f Facts) (*Plan, error) {
+func (o Options) Plan(accepted settings.Accepted, f Facts) (*Plan, error) {
+	s := accepted.Settings
 	s.Image = cmp.Or(s.Image, o.Image)
-	policy, err := policyOf(s.Network)
-	if err != nil {
-		return nil, err
-	}
 	if err := supported(s); err != nil {
 		return nil, err
 	}
@@ -140,8 +137,8 @@ func (o Options) Plan(s settings.Settings, f Facts) (*Plan, error) {
 		return nil, err
 	}
 	p := &Plan{
-		ID: o.ID, Name: o.Name, Network: s.Network, Policy: policy, Project: project, Timeout: Duration(s.Limits.Timeout), Disk: s.Limits.Disk,
-		Budgets: s.Budgets, Models: s.Models,
+		ID: o.ID, Name: o.Name, Network: s.Network, Policy: accepted.Policy(), Project: project,
+		Timeout: Duration(s.Limits.Timeout), Disk: s.Limits.Disk, Budgets: s.Budgets, Models: s.Models,
 		Place: Place{Mode: mode, Folder: f.Workspace.Dir, Git: f.Workspace.Git, Owner: f.Workspace.Owner},
 	}
 	p.Place.Owner.UID, p.Place.Owner.GID = agentUser(o, f.Workspace, mode)
@@ -164,7 +161,7 @@ func (o Options) Plan(s settings.Settings, f Facts) (*Plan, error) {
 		return nil, err
 	}
 	p.Asked = o
-	if note := o.UnheldNote(s); note != "" {
+	if note := o.UnheldNote(accepted); note != "" {
 		p.Notes = append(p.Notes, note)
 	}
 	p.Notes = append(p.Notes, notes(o, f.Workspace, s.Network.Mode)...)

@@ -70,7 +70,7 @@ func TestNoMountShowsOnceMoreWhatIsProtected(t *testing.T) {
 		"../cache": false, "../missing": false, t.TempDir(): false,
 	} {
 		for _, readOnly := range []bool{false, true} {
-			o := Options{ID: "test", Image: "image:1", User: settings.Settings{Mounts: []settings.Mount{{Host: host, Container: "/elsewhere", ReadOnly: readOnly}}}}
+			o := Options{ID: "test", Containers: Containers{Image: "image:1"}, Layers: Layers{User: settings.Settings{Mounts: []settings.Mount{{Host: host, Container: "/elsewhere", ReadOnly: readOnly}}}}}
 			if _, err := New(o, Facts{Workspace: w}); errors.Is(err, workspace.ErrRefused) != (refused && !readOnly) {
 				t.Errorf("%s, read-only %t: got %v", host, readOnly, err)
 			}
@@ -90,8 +90,12 @@ func TestWritableMountsAreOutside(t *testing.T) {
 		{"bind", outside, false, []string{outside}}, {"bind", outside, true, nil}, {"bind", filepath.Join(w.Dir, "cache"), false, nil},
 		{"ro", outside, false, []string{outside}}, {"none", outside, false, []string{outside}},
 	} {
-		o := Options{ID: "test", Image: "image:1", User: settings.Settings{Workspace: settings.Workspace{Mode: c.mode},
-			Mounts: []settings.Mount{{Host: c.host, Container: "/elsewhere", ReadOnly: c.readOnly}}}}
+		o := Options{
+			ID:         "test",
+			Containers: Containers{Image: "image:1"},
+			Layers: Layers{User: settings.Settings{Workspace: settings.Workspace{Mode: c.mode},
+				Mounts: []settings.Mount{{Host: c.host, Container: "/elsewhere", ReadOnly: c.readOnly}}}},
+		}
 		p, err := New(o, Facts{Workspace: w})
 		if err != nil || !slices.Equal(p.Outside(), c.want) {
 			t.Errorf("%+v: %v", c, err)
@@ -104,7 +108,7 @@ func TestWritableMountsAreOutside(t *testing.T) {
 func TestTheFirewallNeverRunsInAnImageOfTheProject(t *testing.T) {
 	project := &settings.Settings{Image: "project:evil"}
 	for _, user := range []settings.Settings{{}, {Image: "user:1"}} {
-		p := plan(t, Options{Project: project, TrustProject: true, User: user, FirewallImage: "firewall:1"}, workspacetest.Folder(t))
+		p := plan(t, Options{Layers: Layers{Project: project, TrustProject: true, User: user}, Containers: Containers{FirewallImage: "firewall:1"}}, workspacetest.Folder(t))
 		if want := cmp.Or(user.Image, "project:evil"); p.Agent.Image != want || p.Sidecar.Image != "firewall:1" {
 			t.Errorf("agent in %q, want %q; firewall in %q", p.Agent.Image, want, p.Sidecar.Image)
 		}
@@ -113,7 +117,7 @@ func TestTheFirewallNeverRunsInAnImageOfTheProject(t *testing.T) {
 
 // The volume with Claude Code is read-only, and last on the agent's PATH.
 func TestClaudeCodeOfAVolume(t *testing.T) {
-	p := plan(t, Options{User: settings.Settings{Env: map[string]string{"PATH": "/own/bin"}}}, workspacetest.Folder(t))
+	p := plan(t, Options{Layers: Layers{User: settings.Settings{Env: map[string]string{"PATH": "/own/bin"}}}}, workspacetest.Folder(t))
 	p.MountClaude("the-volume", "/image/bin")
 	if want := (engine.Mount{Named: "the-volume", Target: "/.sbx-program", ReadOnly: true}); p.Agent.Mounts[len(p.Agent.Mounts)-1] != want {
 		t.Errorf("mounts %+v", p.Agent.Mounts)
@@ -129,11 +133,11 @@ func TestClaudeCodeOfAVolume(t *testing.T) {
 
 func TestOnlyChosenVariablesEnter(t *testing.T) {
 	p := plan(t, Options{
-		User: settings.Settings{EnvPrefixes: []string{"MY_", "CLAUDE_", "ANTHROPIC_"}, Env: map[string]string{"NODE_ENV": "test"}},
-		Environ: []string{
+		Layers: Layers{User: settings.Settings{EnvPrefixes: []string{"MY_", "CLAUDE_", "ANTHROPIC_"}, Env: map[string]string{"NODE_ENV": "test"}}},
+		Environment: Environment{Environ: []string{
 			"PATH=/host/bin", "MY_VALUE=v1", "OTHER=v2", "AWS_SECRET_ACCESS_KEY=v3",
 			"ANTHROPIC_API_KEY=canary", "ANTHROPIC_AUTH_TOKEN=canary", "CLAUDE_CODE_OAUTH_TOKEN=canary", "ANTHROPIC_BASE_URL=http://evil",
-		},
+		}},
 	}, workspacetest.Folder(t))
 	env := strings.Join(slices.Concat(p.Agent.Env, p.variables), "\n") + "\n"
 	for _, want := range []string{"MY_VALUE=v1\n", "NODE_ENV=test\n", "ANTHROPIC_BASE_URL=http://127.0.0.1:8790\n", "HOME=/home/agent\n"} {
@@ -157,7 +161,7 @@ func TestOnlyChosenVariablesEnter(t *testing.T) {
 func TestAVariableOfOursCannotBeReplaced(t *testing.T) {
 	for _, name := range []string{"ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "CLAUDE_CODE_PROVIDER_MANAGED_BY_HOST", "HOME"} {
 		project := &settings.Settings{Env: map[string]string{name: "http://evil"}}
-		_, err := New(Options{Project: project, TrustProject: true}, Facts{Workspace: workspacetest.Folder(t)})
+		_, err := New(Options{Layers: Layers{Project: project, TrustProject: true}}, Facts{Workspace: workspacetest.Folder(t)})
 		if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: got %v, want ErrConfig", name, err)
 		}
@@ -165,7 +169,7 @@ func TestAVariableOfOursCannotBeReplaced(t *testing.T) {
 }
 
 func TestThePromptIsNoArgument(t *testing.T) {
-	p := plan(t, Options{Headless: agent.Headless{Model: "m"}}, workspacetest.Folder(t))
+	p := plan(t, Options{Claude: Claude{Headless: agent.Headless{Model: "m"}}}, workspacetest.Folder(t))
 	if p.Agent.Entrypoint[5] != DefaultClaudePath || !slices.Contains(p.Agent.Entrypoint, "--model") || !p.Agent.Stdin {
 		t.Errorf("the agent runs %q", p.Agent.Entrypoint)
 	}
@@ -207,14 +211,14 @@ func TestSymlinkedDevcontainerMountsNothingOfTheHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	user := settings.Settings{Workspace: settings.Workspace{Protect: []string{"sub/passwd"}}}
-	if _, err := New(Options{User: user}, Facts{Workspace: w}); !errors.Is(err, workspace.ErrRefused) {
+	if _, err := New(Options{Layers: Layers{User: user}}, Facts{Workspace: w}); !errors.Is(err, workspace.ErrRefused) {
 		t.Errorf("a link on the way to a listed path: got %v, want ErrRefused", err)
 	}
 }
 
 func TestProtectedPathsAndTheirParentsAreMountPoints(t *testing.T) {
 	w := workspacetest.Folder(t, ".git/hooks/pre-commit", ".git/config", ".devcontainer/devcontainer.json", "lib/.git/HEAD")
-	p := plan(t, Options{User: settings.Settings{Workspace: settings.Workspace{Protect: []string{"infra/prod/deploy.sh", ".git"}}}}, w)
+	p := plan(t, Options{Layers: Layers{User: settings.Settings{Workspace: settings.Workspace{Protect: []string{"infra/prod/deploy.sh", ".git"}}}}}, w)
 	modes := map[string]bool{}
 	for _, m := range p.Agent.Mounts {
 		modes[m.Target] = m.ReadOnly
@@ -319,11 +323,11 @@ func TestARootOwnedFolderIsNotWorkedInAsRoot(t *testing.T) {
 	if !errors.Is(err, workspace.ErrRefused) || !strings.Contains(diag.HintOf(err), "chown -R 1000:1000") {
 		t.Errorf("%v, hint %q", err, diag.HintOf(err))
 	}
-	p := plan(t, Options{AcceptReadOnly: true}, w)
+	p := plan(t, Options{Folders: Folders{AcceptReadOnly: true}}, w)
 	if p.Closed() != nil || p.Agent.User != "1000:1000" || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "belongs to root") {
 		t.Errorf("user %q, warnings %q, %v", p.Agent.User, p.Warnings, p.Closed())
 	}
-	if err := plan(t, Options{InputsNotFlags: true}, w).Closed(); err == nil || strings.Contains(diag.HintOf(err), "--accept") {
+	if err := plan(t, Options{Layers: Layers{InputsNotFlags: true}}, w).Closed(); err == nil || strings.Contains(diag.HintOf(err), "--accept") {
 		t.Errorf("in the Action: hint %q", diag.HintOf(err))
 	}
 	w.ReadOnly = true
@@ -338,7 +342,7 @@ func TestWhatRunDoesNotDoIsRefusedAloud(t *testing.T) {
 		"memory":   {Limits: settings.Limits{Memory: 1 << 20}},
 		"pids":     {Limits: settings.Limits{PIDs: 2}},
 	} {
-		_, err := New(Options{User: user}, Facts{Workspace: workspacetest.Folder(t)})
+		_, err := New(Options{Layers: Layers{User: user}}, Facts{Workspace: workspacetest.Folder(t)})
 		if !errors.Is(err, ErrConfig) || diag.HintOf(err) == "" {
 			t.Errorf("%s: got %v, want ErrConfig with a hint", name, err)
 		}
@@ -349,25 +353,25 @@ func TestWhatRunDoesNotDoIsRefusedAloud(t *testing.T) {
 func TestNoFirewallTakesTheUsersWordTwice(t *testing.T) {
 	host := network(firewall.Network{Mode: firewall.ModeHost})
 	for name, o := range map[string]Options{
-		"the project's file":           {Project: &host},
-		"the project's file, trusted":  {Project: &host, TrustProject: true},
-		"trusted and accepted":         {Project: &host, TrustProject: true, AcceptNoFirewall: true},
-		"the mode alone":               {User: host},
-		"the mode and a trusted file":  {User: host, Project: &host, TrustProject: true},
-		"accepted, the file asks only": {Project: &host, AcceptNoFirewall: true},
+		"the project's file":           {Layers: Layers{Project: &host}},
+		"the project's file, trusted":  {Layers: Layers{Project: &host, TrustProject: true}},
+		"trusted and accepted":         {Layers: Layers{Project: &host, TrustProject: true}, Containers: Containers{AcceptNoFirewall: true}},
+		"the mode alone":               {Layers: Layers{User: host}},
+		"the mode and a trusted file":  {Layers: Layers{User: host, Project: &host, TrustProject: true}},
+		"accepted, the file asks only": {Layers: Layers{Project: &host}, Containers: Containers{AcceptNoFirewall: true}},
 	} {
 		if _, err := New(o, Facts{Workspace: workspacetest.Folder(t)}); !errors.Is(err, workspace.ErrRefused) || !strings.Contains(diag.HintOf(err), hostFlags) {
 			t.Errorf("%s: got %v, want ErrRefused and the flags", name, err)
 		}
 	}
-	p := plan(t, Options{User: host, AcceptNoFirewall: true}, workspacetest.Folder(t))
+	p := plan(t, Options{Layers: Layers{User: host}, Containers: Containers{AcceptNoFirewall: true}}, workspacetest.Folder(t))
 	if len(p.Warnings) == 0 || !strings.Contains(p.Warnings[0], "NO FIREWALL") || p.Sidecar.Network != "bridge" {
 		t.Errorf("network %q, warnings %q", p.Sidecar.Network, p.Warnings)
 	}
 }
 
 func TestModeAuditIsSaidAloud(t *testing.T) {
-	p := plan(t, Options{User: network(firewall.Network{Mode: firewall.ModeAudit})}, workspacetest.Folder(t))
+	p := plan(t, Options{Layers: Layers{User: network(firewall.Network{Mode: firewall.ModeAudit})}}, workspacetest.Folder(t))
 	if len(p.Warnings) == 0 || !strings.Contains(p.Warnings[0], "mode audit") {
 		t.Errorf("warnings %q", p.Warnings)
 	}
@@ -377,7 +381,7 @@ func TestModeAuditIsSaidAloud(t *testing.T) {
 // of "policy learn" for the whole truth.
 func TestModeThatTheProjectNarrowsIsSaidAloud(t *testing.T) {
 	project := network(firewall.Network{Mode: firewall.ModeAllowlist})
-	o := Options{User: network(firewall.Network{Mode: firewall.ModeAudit}), Project: &project}
+	o := Options{Layers: Layers{User: network(firewall.Network{Mode: firewall.ModeAudit}), Project: &project}}
 	p := plan(t, o, workspacetest.Folder(t))
 	if p.Network.Mode != firewall.ModeAllowlist || len(p.Warnings) == 0 || !strings.Contains(p.Warnings[0], "audit was asked for") {
 		t.Errorf("mode %s, warnings %q", p.Network.Mode, p.Warnings)
@@ -389,7 +393,7 @@ func TestModeThatTheProjectNarrowsIsSaidAloud(t *testing.T) {
 }
 
 func TestNetworkNoneHasNoNetwork(t *testing.T) {
-	p := plan(t, Options{User: settings.Settings{Network: firewall.Network{Mode: firewall.ModeNone}}}, workspacetest.Folder(t))
+	p := plan(t, Options{Layers: Layers{User: settings.Settings{Network: firewall.Network{Mode: firewall.ModeNone}}}}, workspacetest.Folder(t))
 	if p.Sidecar.Network != "none" {
 		t.Errorf("the sidecar's network is %q", p.Sidecar.Network)
 	}
@@ -407,7 +411,7 @@ func TestTrustedMountsAreResolved(t *testing.T) {
 	project := &settings.Settings{Mounts: []settings.Mount{
 		{Host: "~/.cache/go-build", Container: "/cache"}, {Host: "data", Container: "/data", ReadOnly: true},
 	}}
-	p := plan(t, Options{Project: project, TrustProject: true}, w)
+	p := plan(t, Options{Layers: Layers{Project: project, TrustProject: true}}, w)
 	for _, want := range []engine.Mount{
 		{Source: filepath.Join(w.Home, ".cache", "go-build"), Target: "/cache"},
 		{Source: filepath.Join(w.Dir, ".devcontainer", "data"), Target: "/data", ReadOnly: true},
@@ -422,7 +426,7 @@ func TestTrustedMountsAreResolved(t *testing.T) {
 func TestTheEnginesSocketIsNeverMounted(t *testing.T) {
 	for _, host := range []string{"/var/run/docker.sock", "/var/run", "/run/../var/run/", "/", "/run/podman", "/home/me/.docker/run/docker.sock"} {
 		project := &settings.Settings{Mounts: []settings.Mount{{Host: host, Container: "/x"}}}
-		_, err := New(Options{Project: project, TrustProject: true}, Facts{Workspace: workspacetest.Folder(t)})
+		_, err := New(Options{Layers: Layers{Project: project, TrustProject: true}}, Facts{Workspace: workspacetest.Folder(t)})
 		if !errors.Is(err, workspace.ErrRefused) {
 			t.Errorf("%s: got %v, want ErrRefused", host, err)
 		}

@@ -18,7 +18,7 @@ import (
 func TestOnlyARunThatOpensTLSTrustsTheSandbox(t *testing.T) {
 	for entry, opens := range map[string]bool{"https://api.example.com GET /v1/**": true, "api.example.com": false} {
 		user := settings.Settings{Network: firewall.Network{Allow: []string{entry}}, Env: map[string]string{"PIP_CERT": "/mine.pem"}}
-		p := plan(t, Options{User: user}, workspacetest.Folder(t))
+		p := plan(t, Options{Layers: Layers{User: user}}, workspacetest.Folder(t))
 		if got := slices.Contains(p.Agent.Entrypoint, "--trust"); got != opens {
 			t.Errorf("%s: %q", entry, p.Agent.Entrypoint)
 		}
@@ -37,7 +37,7 @@ func TestOnlyARunThatOpensTLSTrustsTheSandbox(t *testing.T) {
 func TestModeAuditSaysThatOperationsAreNotRefused(t *testing.T) {
 	for entry, told := range map[string]bool{"npm:read": true, "api.example.com": false} {
 		n := firewall.Network{Mode: firewall.ModeAudit, Allow: []string{entry}}
-		p := plan(t, Options{User: settings.Settings{Network: n}}, workspacetest.Folder(t))
+		p := plan(t, Options{Layers: Layers{User: settings.Settings{Network: n}}}, workspacetest.Folder(t))
 		if got := strings.Contains(strings.Join(p.Warnings, "\n"), "entries about operations refuse nothing in mode audit"); got != told {
 			t.Errorf("%s: %q", entry, p.Warnings)
 		}
@@ -50,7 +50,7 @@ func TestRemotesOverSSHGoOverHTTPS(t *testing.T) {
 	user := settings.Settings{Network: firewall.Network{Allow: []string{
 		"git:git.example.com/acme/app", "git:git.example.com/acme/lib push refs/heads/x", "https://api.example.com GET /**",
 	}}}
-	p := plan(t, Options{User: user}, workspacetest.Folder(t))
+	p := plan(t, Options{Layers: Layers{User: user}}, workspacetest.Folder(t))
 	for remote, want := range map[string]string{
 		"git@git.example.com:acme/app.git":       "https://git.example.com/acme/app.git",
 		"ssh://git@git.example.com/acme/app":     "https://git.example.com/acme/app",

@@ -13,33 +13,27 @@ import (
 // unheld are the values of the user's own files and flags that a run with the settings s,
 // as Effective returned them, does not have because of the project's file. Hosts that s
 // opens by another entry are none of them.
-func (o Options) unheld(s settings.Settings) (out []settings.Value) {
+func (o Options) unheld(s settings.Accepted) (out []settings.Value) {
 	if o.Project == nil {
 		return nil
 	}
 	alone := o
-	alone.Project, alone.TrustProject = nil, false
-	without, err := alone.Effective()
+	alone.Project = nil
+	without, err := alone.withoutProject()
 	if err != nil {
 		return nil
 	}
-	said, held := o.users(), s
+	said, held := o.users(), s.Settings
 	if s.Network.Mode == firewall.ModeNone && without.Network.Mode != firewall.ModeNone {
 		held.Network.Presets, held.Network.Allow = nil, nil
 	}
-	var policy *firewall.Policy              // made when a list of hosts asks for it
 	never := settings.Missing(said, without) // such as what --no-secret takes away
 	for _, v := range settings.Missing(said, held) {
 		if slices.Contains(never, v) || v.Key == "network.mode" && o.User.Network.Mode != "" { // which modeWarnings tells
 			continue
 		}
 		if n, ok := hostsOf(v); ok {
-			if policy == nil {
-				if policy, err = policyOf(s.Network); err != nil {
-					return nil
-				}
-			}
-			if lacks, errs := policy.Lacks(n); errs == nil && len(lacks) == 0 {
+			if lacks, errs := s.Policy().Lacks(n); errs == nil && len(lacks) == 0 {
 				continue
 			}
 		}
@@ -67,7 +61,7 @@ const maxUnheld = 8
 
 // UnheldNote says in a line which of the user's settings a run with the settings s does
 // not have because of the project's file; "" = it has all of them.
-func (o Options) UnheldNote(s settings.Settings) string {
+func (o Options) UnheldNote(s settings.Accepted) string {
 	unheld := o.unheld(s)
 	if len(unheld) == 0 {
 		return ""

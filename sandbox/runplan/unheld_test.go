@@ -24,15 +24,15 @@ func TestWhatTheProjectTakesFromTheUserIsSaid(t *testing.T) {
 		o    Options
 		want string
 	}{
-		"no file":      {Options{Own: own, User: flags}, ""},
-		"an empty one": {Options{Own: own, User: flags, Project: &settings.Settings{}}, ""},
-		"narrower": {Options{Own: own, User: flags, Project: &narrower},
+		"no file":      {Options{Layers: Layers{Own: own, User: flags}}, ""},
+		"an empty one": {Options{Layers: Layers{Own: own, User: flags, Project: &settings.Settings{}}}, ""},
+		"narrower": {Options{Layers: Layers{Own: own, User: flags, Project: &narrower}},
 			"network.allow own.example, network.allow a.own.example, limits.timeout runs of 1h0m0s; a run opens it with --allow own.example --allow a.own.example"},
-		"closed": {Options{Own: own, Project: &settings.Settings{Network: firewall.Network{Mode: firewall.ModeNone}}},
+		"closed": {Options{Layers: Layers{Own: own, Project: &settings.Settings{Network: firewall.Network{Mode: firewall.ModeNone}}}},
 			"network.presets npm, network.allow own.example, network.allow docs.example, network.allow a.own.example; its mode is none"},
-		"accepted, a host opened by a wildcard": {Options{Own: own, User: flags, Project: &wider, TrustProject: true},
+		"accepted, a host opened by a wildcard": {Options{Layers: Layers{Own: own, User: flags, Project: &wider, TrustProject: true}},
 			"network.presets npm, network.allow own.example, network.allow docs.example, env.TOKEN; a run opens it with --preset npm --allow own.example"},
-		"accepted, another mode": {Options{Own: settings.Settings{Workspace: settings.Workspace{Mode: "copy"}}, Project: &wider, TrustProject: true},
+		"accepted, another mode": {Options{Layers: Layers{Own: settings.Settings{Workspace: settings.Workspace{Mode: "copy"}}, Project: &wider, TrustProject: true}},
 			"workspace.mode copy"},
 	} {
 		s, err := c.o.Effective()

@@ -22,18 +22,22 @@ func TestAProjectNamesSecretsAndTheUserTheirSources(t *testing.T) {
 		fail error
 		hint string
 	}{
-		"asked for, and not trusted": {Options{Project: &settings.Settings{Secrets: named}}, nil, ErrWidens, "--secret NPM_TOKEN"},
-		"asked for, and trusted": {Options{Project: &settings.Settings{Secrets: named}, TrustProject: true},
+		"asked for, and not trusted": {Options{Layers: Layers{Project: &settings.Settings{Secrets: named}}}, nil, ErrWidens, "--secret NPM_TOKEN"},
+		"asked for, and trusted": {Options{Layers: Layers{Project: &settings.Settings{Secrets: named}, TrustProject: true}},
 			[]Secret{{Name: "NPM_TOKEN", From: "env:NPM_TOKEN"}}, nil, ""},
-		"asked for, and given":   {Options{Project: &settings.Settings{Secrets: named}, Own: own}, []Secret{{Name: "NPM_TOKEN", From: "pass:npm"}}, nil, ""},
-		"asked for, and refused": {Options{Project: &settings.Settings{Secrets: named}, Own: own, NoSecrets: []string{"NPM_TOKEN"}}, nil, nil, ""},
-		"the user's source wins over the project's": {Options{TrustProject: true, Own: own,
-			Project: &settings.Settings{Secrets: []settings.Secret{{Name: "NPM_TOKEN", From: "cmd:evil", As: "file"}}}},
+		"asked for, and given":   {Options{Layers: Layers{Project: &settings.Settings{Secrets: named}, Own: own}}, []Secret{{Name: "NPM_TOKEN", From: "pass:npm"}}, nil, ""},
+		"asked for, and refused": {Options{Layers: Layers{Project: &settings.Settings{Secrets: named}, Own: own}, Environment: Environment{NoSecrets: []string{"NPM_TOKEN"}}}, nil, nil, ""},
+		"the user's source wins over the project's": {Options{
+			Layers: Layers{
+				TrustProject: true, Own: own,
+				Project: &settings.Settings{Secrets: []settings.Secret{{Name: "NPM_TOKEN", From: "cmd:evil", As: "file"}}},
+			},
+		},
 			[]Secret{{Name: "NPM_TOKEN", From: "pass:npm", File: "/.sbx-secrets/NPM_TOKEN"}}, nil, ""},
-		"the flag's source wins over the file's": {Options{Own: own, User: settings.Settings{Secrets: []settings.Secret{{Name: "NPM_TOKEN", From: "env:X"}}}},
+		"the flag's source wins over the file's": {Options{Layers: Layers{Own: own, User: settings.Settings{Secrets: []settings.Secret{{Name: "NPM_TOKEN", From: "env:X"}}}}},
 			[]Secret{{Name: "NPM_TOKEN", From: "env:X"}}, nil, ""},
-		"the model's key": {Options{Own: settings.Settings{Secrets: []settings.Secret{{Name: "ANTHROPIC_API_KEY"}}}}, nil, ErrConfig, "key stays on the host"},
-		"the model's key under another name": {Options{Own: settings.Settings{Secrets: []settings.Secret{{Name: "K", From: "env:ANTHROPIC_API_KEY"}}}},
+		"the model's key": {Options{Layers: Layers{Own: settings.Settings{Secrets: []settings.Secret{{Name: "ANTHROPIC_API_KEY"}}}}}, nil, ErrConfig, "key stays on the host"},
+		"the model's key under another name": {Options{Layers: Layers{Own: settings.Settings{Secrets: []settings.Secret{{Name: "K", From: "env:ANTHROPIC_API_KEY"}}}}},
 			nil, ErrConfig, "key stays on the host"},
 	} {
 		p, err := New(c.o, Facts{Workspace: workspacetest.Folder(t)})
@@ -50,7 +54,7 @@ func TestAProjectNamesSecretsAndTheUserTheirSources(t *testing.T) {
 func TestAttackAProjectsSecretRunsAProgram(t *testing.T) {
 	for _, from := range []string{"cmd:touch /tmp/x", "file:~/.ssh/id_ed25519", "op://Private/bank/pin", "pass:bank", "keyring:chrome/me"} {
 		project := &settings.Settings{Secrets: []settings.Secret{{Name: "DB_URL", From: from}}}
-		_, err := New(Options{Project: project, TrustProject: true}, Facts{Workspace: workspacetest.Folder(t)})
+		_, err := New(Options{Layers: Layers{Project: project, TrustProject: true}}, Facts{Workspace: workspacetest.Folder(t)})
 		if !errors.Is(err, workspace.ErrRefused) || !strings.Contains(diag.HintOf(err), "--secret 'DB_URL="+from+"'") {
 			t.Errorf("%s: %v, hint %q", from, err, diag.HintOf(err))
 		}
@@ -70,26 +74,26 @@ func TestAttackAPrefixPassesNothingThatSteers(t *testing.T) {
 		environ = append(environ, name+"=1")
 	}
 	for _, prefixes := range [][]string{nil, {"CLAUDE_", "ANTHROPIC_"}} {
-		o := Options{Environ: append(slices.Clone(harmless), environ...), User: settings.Settings{EnvPrefixes: prefixes}}
+		o := Options{Environment: Environment{Environ: append(slices.Clone(harmless), environ...)}, Layers: Layers{User: settings.Settings{EnvPrefixes: prefixes}}}
 		if p := plan(t, o, workspacetest.Folder(t)); !slices.Equal(p.variables, harmless) {
 			t.Errorf("prefixes %q pass %q", prefixes, p.variables)
 		}
 	}
-	for name, o := range map[string]Options{"none": {User: settings.Settings{EnvPrefixes: []string{}}}, "in the Action": {InputsNotFlags: true}} {
+	for name, o := range map[string]Options{"none": {Layers: Layers{User: settings.Settings{EnvPrefixes: []string{}}}}, "in the Action": {Layers: Layers{InputsNotFlags: true}}} {
 		o.Environ = harmless
 		if p := plan(t, o, workspacetest.Folder(t)); len(p.variables) > 0 || slices.Contains(p.Agent.Entrypoint, "--delivery") {
 			t.Errorf("%s: %q", name, p.variables)
 		}
 	}
-	short := Options{Environ: []string{"HOME=/root", "HOLIDAY=1"}, User: settings.Settings{EnvPrefixes: []string{"HO"}}}
+	short := Options{Environment: Environment{Environ: []string{"HOME=/root", "HOLIDAY=1"}}, Layers: Layers{User: settings.Settings{EnvPrefixes: []string{"HO"}}}}
 	if p := plan(t, short, workspacetest.Folder(t)); slices.Contains(p.Passed, "HOME") || !slices.Contains(p.Passed, "HOLIDAY") {
 		t.Errorf("a prefix replaces a variable of the sandbox's: %q", p.Passed)
 	}
-	p := plan(t, Options{Variables: []string{"CLAUDE_CODE_SHELL=/bin/bash"}}, workspacetest.Folder(t))
+	p := plan(t, Options{Environment: Environment{Variables: []string{"CLAUDE_CODE_SHELL=/bin/bash"}}}, workspacetest.Folder(t))
 	if !slices.Equal(p.Passed, []string{"CLAUDE_CODE_SHELL"}) {
 		t.Errorf("named, it is not passed: %q", p.Passed)
 	}
-	if _, err := New(Options{Variables: []string{"ANTHROPIC_BASE_URL=http://evil"}}, Facts{Workspace: workspacetest.Folder(t)}); !errors.Is(err, ErrConfig) {
+	if _, err := New(Options{Environment: Environment{Variables: []string{"ANTHROPIC_BASE_URL=http://evil"}}}, Facts{Workspace: workspacetest.Folder(t)}); !errors.Is(err, ErrConfig) {
 		t.Errorf("a variable of the sandbox's is replaced: %v", err)
 	}
 }

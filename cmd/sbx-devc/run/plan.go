@@ -100,9 +100,16 @@ func runOptions(a *cli.App, at place, o *Options) (options runplan.Options, err 
 	for _, l := range layers { // the user's own file alone has one
 		o.agent.model = cmp.Or(o.agent.model, l.File.Own.Model)
 	}
-	options = runplan.Options{ID: runs.NewID(), User: user, Own: own, Folder: at.folder, Environ: os.Environ(), OwnFolders: ownFolders(a)}
-	options.Remote = engine.Elsewhere(os.Getenv)
-	options.Tree = filepath.Join(projects.Runs(a).Dir(), options.ID, sandbox.TreeFolder)
+	id := runs.NewID()
+	options = runplan.Options{
+		ID:     id,
+		Layers: runplan.Layers{User: user, Own: own},
+		Folders: runplan.Folders{
+			Folder: at.folder, OwnFolders: ownFolders(a), Remote: engine.Elsewhere(os.Getenv),
+			Tree: filepath.Join(projects.Runs(a).Dir(), id, sandbox.TreeFolder),
+		},
+		Environment: runplan.Environment{Environ: os.Environ()},
+	}
 	for _, group := range o.groups() {
 		group.plan(&options)
 	}

@@ -33,7 +33,7 @@ func TestAgentCannotChangeTheListOfAFlag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := runplan.Options{ID: "test", User: user}
+	options := runplan.Options{ID: "test", Layers: runplan.Layers{User: user}}
 	s, err := p.Effective(options)
 	if err != nil {
 		t.Fatal(err)

@@ -28,13 +28,13 @@ const TrustQuestion = "Trust these settings, until they change?"
 // acceptProject returns the settings of a run by o, which takes the project's settings and
 // its dev container's image as they are if the user has accepted them, or does now.
 // Settings that only narrow need no word.
-func acceptProject(ctx context.Context, a *cli.App, p *session.Project, o *runplan.Options, mayAsk bool) (settings.Settings, error) {
+func acceptProject(ctx context.Context, a *cli.App, p *session.Project, o *runplan.Options, mayAsk bool) (settings.Accepted, error) {
 	if o.TrustProject || len(p.Content()) == 0 {
 		return p.Effective(*o)
 	}
 	question, err := TrustOf(a, p)
 	if err != nil {
-		return settings.Settings{}, err
+		return settings.Accepted{}, err
 	}
 	if question.Standing() == trust.Trusted {
 		o.TrustProject = true

@@ -39,7 +39,10 @@ func SettingsOf(a *cli.App, o run.SettingsFlags, profile, dir string, source map
 	if err != nil {
 		return nil, run.PlanError(a, err)
 	}
-	options := runplan.Options{User: user, Own: own, NoSecrets: o.Secrets.NoSecrets, MCPServers: o.Mcp.Servers}
+	options := runplan.Options{
+		Layers:      runplan.Layers{User: user, Own: own},
+		Environment: runplan.Environment{NoSecrets: o.Secrets.NoSecrets, MCPServers: o.Mcp.Servers},
+	}
 	if project.Settings != nil {
 		t, err := run.TrustOf(a, project)
 		if err != nil {
@@ -78,7 +81,7 @@ func SettingsOf(a *cli.App, o run.SettingsFlags, profile, dir string, source map
 		layers = append(layers, settings.Layer{
 			Settings: project.Settings.Settings.Settings, File: project.Settings, Origin: func(string) string { return "project" }})
 	}
-	return ownVariables(a, settings.Origins(s, append(layers, users...))), nil
+	return ownVariables(a, settings.Origins(s.Settings, append(layers, users...))), nil
 }
 
 // ownVariables puts the variables of flags that are no settings in the place of the values

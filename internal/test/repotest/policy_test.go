@@ -18,10 +18,9 @@ import (
 // counted in cmd/sbx-devc/testdata/script/policies.txtar: once for each text of a file.
 var policyMakers = map[string]string{
 	"settings/network.go policy":                     "a file",
-	"settings/given.go Accept":                       "flags and inputs",
+	"settings/accepted.go Accept":                    "flags and inputs, and layers that are put together",
 	"devcontainer/rule/sandbox.go readFeaturePolicy": "the options of the firewall's Feature",
 	"session/amend/words.go Line":                    "the answer of a running firewall",
-	"sandbox/runplan/layers.go policyOf":             "layers that are put together",
 }
 
 // Two readers of one policy may come to differ, and a reader of the code asks which of

@@ -17,10 +17,9 @@ const maxFields = 20
 // wide are the structs with more, which are formats or lists of wishes: they are filled in
 // one place and read field by field.
 var wide = map[string]string{
-	"runplan.Options": "what a user may ask of a run",
-	"sandbox.Result":  "what a run's summary says",
-	"changes.Change":  "a file of changes.json",
-	"worker.Request":  "a line that a client of the worker writes",
+	"sandbox.Result": "what a run's summary says",
+	"changes.Change": "a file of changes.json",
+	"worker.Request": "a line that a client of the worker writes",
 }
 
 func TestStructsAreOneConcept(t *testing.T) {

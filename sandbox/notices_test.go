@@ -32,11 +32,11 @@ func TestAnEndThatCouldNotBeKeptIsNoSuccess(t *testing.T) {
 		"what the agent left is unusable": {agent.Success, 0, nil, fmt.Errorf("reading: %w", io.ErrUnexpectedEOF), 0},
 		"nothing":                         {agent.Success, 0, nil, nil, 0},
 	} {
-		r := &run{result: Result{Outcome: agent.Outcome{Conclusion: c.conclusion}, ExitCode: c.code}}
-		r.loseUnwritten("commits", c.lost)
-		failure := r.settle(c.failure)
-		if r.result.ExitCode != c.want || (failure != nil) != (c.want == exitcode.CantWrite || c.failure != nil) {
-			t.Errorf("%s: exit code %d with the error %v, want %d", name, r.result.ExitCode, failure, c.want)
+		n := &notices{result: &Result{Outcome: agent.Outcome{Conclusion: c.conclusion}, ExitCode: c.code}}
+		n.loseUnwritten("commits", c.lost)
+		failure := n.settle(c.failure)
+		if n.result.ExitCode != c.want || (failure != nil) != (c.want == exitcode.CantWrite || c.failure != nil) {
+			t.Errorf("%s: exit code %d with the error %v, want %d", name, n.result.ExitCode, failure, c.want)
 		}
 	}
 }
