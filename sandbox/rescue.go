@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/internal/visible"
@@ -129,8 +130,7 @@ func (n liveRun) saveCommits(commits []gitdir.Commits, warnings []string) error 
 		text, err = json.MarshalIndent(summary, "", "  ")
 	}
 	if err == nil {
-		fresh := name + ".new"
-		err = errors.Join(os.WriteFile(fresh, append(text, '\n'), 0o600), os.Rename(fresh, name))
+		err = atomicfile.WriteBytes(name, 0o600, append(text, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("noting the agent's commits in %s: %w", name, err)

@@ -1,6 +1,7 @@
 package obeyed
 
 import (
+	_ "embed"
 	"path"
 	"strings"
 )
@@ -22,11 +23,25 @@ type rule struct {
 	prefix, suffix string // of the last part, around its wildcards: cheaper to compare
 }
 
+// rules are the patterns: lines of them below the name of their class.
+//
+//go:embed rules.txt
+var rules string
+
 // NewTable compiles the rules.
 func NewTable() *Table {
 	t := &Table{names: map[string][]rule{}, folders: map[string][]rule{}}
-	for class, text := range rules() {
-		for pattern := range strings.FieldsSeq(text) {
+	var class Class
+	for line := range strings.Lines(rules) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		if name, heads := strings.CutSuffix(line, ":"); heads {
+			_ = class.UnmarshalText([]byte(name)) // a test reads each
+			continue
+		}
+		for pattern := range strings.FieldsSeq(line) {
 			t.add(class, strings.ToLower(pattern))
 		}
 	}

@@ -37,6 +37,11 @@ func TestNoRuleIsInVain(t *testing.T) {
 			t.Errorf("the rule %s/ matches nothing", name)
 		}
 	}
+	for line := range strings.Lines(rules) {
+		if name, heads := strings.CutSuffix(strings.TrimSpace(line), ":"); heads && new(Class).UnmarshalText([]byte(name)) != nil {
+			t.Errorf("the rules below %q are of no class", name)
+		}
+	}
 }
 
 func TestClassNamesRoundTrip(t *testing.T) {

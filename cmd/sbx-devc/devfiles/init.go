@@ -134,23 +134,42 @@ func create(ctx context.Context, a *cli.App, o initOptions, dir scaffold.Folder)
 	if o.extend {
 		return extend(ctx, a, to, o, dir, report)
 	}
-	in, err := scaffold.Choose(o.Request, report)
+	draft, err := propose(ctx, a, to, o, dir, report)
 	if err != nil {
 		return err
+	}
+	if o.dryRun {
+		return showDraft(a, draft, dir, o.force)
+	}
+	if to != nil {
+		if err := agree(ctx, to, "Write the dev container?"); err != nil {
+			return err
+		}
+	}
+	return writeDraft(ctx, a, draft, dir, o.force)
+}
+
+// propose drafts the dev container, and says what it is made of and why. to asks about it;
+// nil = nobody is asked.
+func propose(ctx context.Context, a *cli.App, to *ask.Terminal, o initOptions, dir scaffold.Folder, report detect.Report) (
+	*scaffold.Draft, error) {
+	in, err := scaffold.Choose(o.Request, report)
+	if err != nil {
+		return nil, err
 	}
 	if to != nil {
 		a.Say(scaffold.Reasons(report, in))
 		if in, err = askInput(ctx, to, report, o.Request, in); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	draft, err := scaffold.New(dir, in, o.force)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !o.dryRun && !o.force { // before anything is proposed that is not going to be written
 		if err := draft.Refused(); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if to == nil {
@@ -158,24 +177,26 @@ func create(ctx context.Context, a *cli.App, o initOptions, dir scaffold.Folder)
 	}
 	a.Say(scaffold.MissingTools(report, in))
 	showOpenings(a, draft.Settings)
-	if o.dryRun {
-		if err := showFiles(a, dir, draft.Files, "changed, needs --force"); err != nil {
-			return err
-		}
-		if moves := draft.Moves(); moves != "" {
-			sayNotes(a, []string{moves})
-		}
-		if hint := dir.KeepHint(); hint != "" && !o.force {
-			fmt.Fprintf(a.Stderr, "sbx-devc: note: there is a dev container, which --force would replace; %s\n", hint)
-		}
-		return nil
+	return draft, nil
+}
+
+// showDraft shows the files that would be written.
+func showDraft(a *cli.App, draft *scaffold.Draft, dir scaffold.Folder, force bool) error {
+	if err := showFiles(a, dir, draft.Files, "changed, needs --force"); err != nil {
+		return err
 	}
-	if to != nil {
-		if err := agree(ctx, to, "Write the dev container?"); err != nil {
-			return err
-		}
+	if moves := draft.Moves(); moves != "" {
+		sayNotes(a, []string{moves})
 	}
-	written, notes, err := draft.Write(o.force)
+	if hint := dir.KeepHint(); hint != "" && !force {
+		fmt.Fprintf(a.Stderr, "sbx-devc: note: there is a dev container, which --force would replace; %s\n", hint)
+	}
+	return nil
+}
+
+// writeDraft writes the files, and says what to do next.
+func writeDraft(ctx context.Context, a *cli.App, draft *scaffold.Draft, dir scaffold.Folder, force bool) error {
+	written, notes, err := draft.Write(force)
 	if err != nil {
 		return err
 	}

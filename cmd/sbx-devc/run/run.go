@@ -107,57 +107,61 @@ variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
   sbx-devc run ~/src/app --prompt-file task.md --allow docs.example.com --preset npm --timeout 30m
   git diff | sbx-devc run -p "review this change" >review.md
   sbx-devc run --dry-run`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := UnknownVariables(os.Environ(), cmd.Flags()); err != nil {
-				return exitcode.With(exitcode.Usage, err)
-			}
-			if err := FlagsFromEnv(cmd.Flags(), a.Getenv); err != nil {
-				return exitcode.With(exitcode.Usage, err)
-			}
-			given, err := readRunArguments(args, cmd.ArgsLenAtDash())
-			if err != nil {
-				return err
-			}
-			o.prompt.text, o.agent.arguments = given.prompt, given.claude
-			o.terminal.on = onTerminal(a, &o)
-			for _, group := range o.groups() {
-				if err := group.check(cmd.Flags()); err != nil {
-					return exitcode.With(exitcode.Usage, err)
-				}
-			}
-			if err := o.agent.readSchema(o.terminal.on); err != nil {
-				return err
-			}
-			choice, err := SandboxChoice(a, &o, given.dir)
-			if err != nil {
-				return err
-			}
-			without := false
-			if choice.None {
-				if err := onlyPlain(cmd.Flags()); err != nil {
-					return err
-				}
-				if without, err = acceptsRisks(cmd.Context(), a, &o, choice); err != nil {
-					return err
-				}
-			}
-			if o.terminal.needsSupervisor() && !o.dryRun && !without {
-				return supervise(a, o.terminal)
-			}
-			var at place
-			at.dir, at.folder = projects.RunDir(a, given.dir)
-			if without {
-				return runUnconfined(a, o, at.dir, at.folder, choice)
-			}
-			if at.shown = at.dir; given.dir == "" {
-				at.shown, at.folder = projects.Shown(a, at.dir, at.folder)
-			}
-			return run(cmd.Context(), a, at, o)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return start(cmd, a, &o, args) },
 	}
 	for _, group := range o.groups() {
 		cli.Group(cmd.Flags(), group.Title(), group.Register)
 	}
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "print the plan as JSON and touch nothing")
 	return cmd
+}
+
+// start reads arguments, flags and variables, and does the run that they ask for: in this
+// process, in another one that outlives it, or without a sandbox.
+func start(cmd *cobra.Command, a *cli.App, o *Options, args []string) error {
+	if err := UnknownVariables(os.Environ(), cmd.Flags()); err != nil {
+		return exitcode.With(exitcode.Usage, err)
+	}
+	if err := FlagsFromEnv(cmd.Flags(), a.Getenv); err != nil {
+		return exitcode.With(exitcode.Usage, err)
+	}
+	given, err := readRunArguments(args, cmd.ArgsLenAtDash())
+	if err != nil {
+		return err
+	}
+	o.prompt.text, o.agent.arguments = given.prompt, given.claude
+	o.terminal.on = onTerminal(a, o)
+	for _, group := range o.groups() {
+		if err := group.check(cmd.Flags()); err != nil {
+			return exitcode.With(exitcode.Usage, err)
+		}
+	}
+	if err := o.agent.readSchema(o.terminal.on); err != nil {
+		return err
+	}
+	choice, err := SandboxChoice(a, o, given.dir)
+	if err != nil {
+		return err
+	}
+	without := false
+	if choice.None {
+		if err := onlyPlain(cmd.Flags()); err != nil {
+			return err
+		}
+		if without, err = acceptsRisks(cmd.Context(), a, o, choice); err != nil {
+			return err
+		}
+	}
+	if o.terminal.needsSupervisor() && !o.dryRun && !without {
+		return supervise(a, o.terminal)
+	}
+	var at place
+	at.dir, at.folder = projects.RunDir(a, given.dir)
+	if without {
+		return runUnconfined(a, *o, at.dir, at.folder, choice)
+	}
+	if at.shown = at.dir; given.dir == "" {
+		at.shown, at.folder = projects.Shown(a, at.dir, at.folder)
+	}
+	return run(cmd.Context(), a, at, *o)
 }
