@@ -13,7 +13,20 @@ import (
 
 // TestMain lets the scripts call this very program as "sbx-devc".
 func TestMain(m *testing.M) {
-	testscript.Main(ownSettings{m}, map[string]func(){"sbx-devc": main, "policies": countPolicies})
+	testscript.Main(ownSettings{m}, map[string]func(){"sbx-devc": main, "policies": countPolicies, "unread": mainUnread})
+}
+
+// mainUnread is main whose standard output's reader has gone.
+func mainUnread() {
+	read, write, err := os.Pipe()
+	if err == nil {
+		err = read.Close()
+	}
+	if err != nil {
+		panic(err)
+	}
+	os.Stdout = write
+	main()
 }
 
 // ownSettings runs the tests with a settings folder of their own: what they accept is not
