@@ -13,6 +13,7 @@
 //	github  github.go     GitHub's API by tables of operations (githubtable.go): REST,
 //	                      and GraphQL by its document (graphql.go). The server's
 //	                      answers tell which object an id names (graphids.go).
+//	                      Where github.com and others have it: githubsite.go.
 //	gitlab  gitlab.go     GitLab's REST API by a table (gitlabtable.go) of paths and of the
 //	                      members that a body may have
 //	npm …   registry.go   npm, pypi, go, crates and oci: downloads by tables of

@@ -17,16 +17,12 @@ type github struct{ entries []githubEntry }
 // githubEntry is one of them.
 type githubEntry struct {
 	text string
+	site githubSite
 	repo []string // lower case; "*" = any, of an entry that reads
 	does []string
 }
 
-var (
-	githubAPI     = Host{Name: "api.github.com", Port: webPort}
-	githubUploads = Host{Name: "uploads.github.com", Port: webPort}
-)
-
-const githubForm = "write it as github:acme/app pulls.create, issues.comment"
+const githubForm = "write it as github:acme/app pulls.create, issues.comment, or github:ghe.example.com/acme/app for a GitHub of your own"
 
 func compileGitHub(entries []entry) (service, []Problem) {
 	g := &github{}
@@ -42,12 +38,23 @@ func compileGitHub(entries []entry) (service, []Problem) {
 	return g, problems
 }
 
+// parseGitHub reads an entry. A first part with a dot is a host: names of owners have none.
 func parseGitHub(e entry) (parsed githubEntry, message, hint string) {
-	path, err := ParsePath("/" + e.target)
+	host, target := Host{Name: githubCom, Port: webPort}, e.target
+	if first, rest, _ := strings.Cut(e.target, "/"); strings.Contains(first, ".") {
+		if host, message, hint = parseHost(first); message != "" {
+			return parsed, message, hint
+		}
+		target = rest
+	}
+	if host.Wildcard || !isGitHub(host.Name) {
+		return parsed, fmt.Sprintf("%q names no GitHub", e.text), githubForm
+	}
+	path, err := ParsePath("/" + target)
 	if err != nil || path.Slashes || len(path.Segments) != 2 || slices.ContainsFunc(path.Segments, isPartWildcard) {
 		return parsed, fmt.Sprintf("%q names no repository", e.text), githubForm
 	}
-	parsed = githubEntry{text: e.text, does: []string{githubRead}}
+	parsed = githubEntry{text: e.text, site: newGitHubSite(host), does: []string{githubRead}}
 	for _, segment := range path.Segments {
 		parsed.repo = append(parsed.repo, lowerASCII(segment))
 	}
@@ -77,7 +84,7 @@ func githubNames() []string {
 func coversGitHub(wide, narrow entry) bool {
 	w, bad, _ := parseGitHub(wide)
 	n, alsoBad, _ := parseGitHub(narrow)
-	return bad == "" && alsoBad == "" && matchSegments(w.repo, n.repo) &&
+	return bad == "" && alsoBad == "" && w.site.is(n.site) && matchSegments(w.repo, n.repo) &&
 		!slices.ContainsFunc(n.does, func(name string) bool { return !slices.Contains(w.does, name) })
 }
 
@@ -86,7 +93,7 @@ func wordsGitHub(e entry) (text string, reads bool) {
 	if bad != "" {
 		return e.text, false
 	}
-	text = "GitHub's API: read " + strings.Join(g.repo, "/")
+	text = "GitHub's API" + g.site.inWords() + ": read " + strings.Join(g.repo, "/")
 	writes := slices.DeleteFunc(slices.Clone(g.does), func(name string) bool { return name == githubRead })
 	if len(writes) == 0 {
 		return text, true
@@ -94,12 +101,17 @@ func wordsGitHub(e entry) (text string, reads bool) {
 	return text + ", and there " + strings.Join(writes, " and "), false
 }
 
-func (g *github) hosts() []Host { return []Host{githubAPI, githubUploads} }
+func (g *github) hosts() (all []Host) {
+	for _, e := range g.entries {
+		all = append(all, e.site.hosts()...)
+	}
+	return all
+}
 
 // rule returns the entry that allows an operation on a repository.
-func (g *github) rule(repo []string, name string) (text string, ok bool) {
+func (g *github) rule(site githubSite, repo []string, name string) (text string, ok bool) {
 	for _, e := range g.entries {
-		if slices.Contains(e.does, name) && !slices.Contains(repo, "*") && matchSegments(e.repo, repo) {
+		if e.site.is(site) && slices.Contains(e.does, name) && !slices.Contains(repo, "*") && matchSegments(e.repo, repo) {
 			return e.text, true
 		}
 	}
@@ -107,11 +119,11 @@ func (g *github) rule(repo []string, name string) (text string, ok bool) {
 }
 
 // allow decides about operations on a repository: each needs its entry.
-func (g *github) allow(d *Decision, repo []string, names ...string) {
-	at := strings.Join(repo, "/")
+func (g *github) allow(d *Decision, site githubSite, repo []string, names ...string) {
+	at := site.target(repo)
 	d.Operation = "github " + strings.Join(names, ",") + " " + at
 	for _, name := range names {
-		text, ok := g.rule(repo, name)
+		text, ok := g.rule(site, repo, name)
 		if !ok {
 			d.Allowed, d.Rule, d.Reason = false, "", "no entry allows "+name+" on "+at
 			d.Wants = "github:" + at + " " + strings.Join(names, ", ")
@@ -124,19 +136,29 @@ func (g *github) allow(d *Decision, repo []string, names ...string) {
 	}
 }
 
+// allowCommon allows what every client of a site's API asks for.
+func (g *github) allowCommon(d *Decision, site githubSite) {
+	i := slices.IndexFunc(g.entries, func(e githubEntry) bool { return e.site.is(site) })
+	d.Allowed, d.Rule, d.Reason = true, g.entries[i].text, "every client of the API asks for this"
+}
+
 func (g *github) judge(m *Memory, req *Request, body *Body) Decision {
+	call, ok := g.call(req)
+	if !ok {
+		return Decision{}
+	}
 	d := Decision{Operation: "github " + req.Method + " " + req.Path.Raw}
 	if override := overrideParameter(req.Query); override != "" {
 		d.Reason = override + " names another method than the request's"
 		return d
 	}
-	switch segments := req.Path.Segments; {
-	case req.Host == githubAPI.Name && slices.Equal(segments, []string{"graphql"}):
-		g.judgeGraphQL(&d, m, req, body)
-	case len(segments) >= 3 && segments[0] == "repos":
-		g.judgeREST(&d, req, body)
-	case req.Host == githubAPI.Name && len(g.entries) > 0 && isCommonRead(req):
-		d.Allowed, d.Rule, d.Reason = true, g.entries[0].text, "every client of the API asks for this"
+	switch {
+	case call.graphql:
+		g.judgeGraphQL(&d, call.site, m, req, body)
+	case len(call.below) >= 3 && call.below[0] == "repos":
+		g.judgeREST(&d, call, req, body)
+	case !call.uploads && isCommonRead(req, call.below):
+		g.allowCommon(&d, call.site)
 	default:
 		d.Reason = "entries about github are for repositories, and this is none that can be told"
 	}
@@ -146,43 +168,55 @@ func (g *github) judge(m *Memory, req *Request, body *Body) Decision {
 	return d
 }
 
-// isCommonRead reports whether a request reads what has no repository and is nobody
-// else's: who the token is, the API's limits and versions.
-func isCommonRead(req *Request) bool {
-	return req.Method == http.MethodGet && slices.Contains([]string{"/", "/user", "/rate_limit", "/meta", "/versions"}, req.Path.Raw)
+// call finds the part of an entry's site that a request is for. A GitHub of one's own
+// has its pages, and git, at the API's host: those are no calls.
+func (g *github) call(req *Request) (call githubCall, ok bool) {
+	for _, e := range g.entries {
+		if call, ok = e.site.call(req); ok {
+			return call, true
+		}
+	}
+	return call, false
 }
 
-// judgeREST decides about "/repos/OWNER/REPO/…".
-func (g *github) judgeREST(d *Decision, req *Request, body *Body) {
-	repo := []string{lowerASCII(req.Path.Segments[1]), lowerASCII(req.Path.Segments[2])}
+// isCommonRead reports whether a request reads what has no repository and is nobody
+// else's: who the token is, the API's limits and versions.
+func isCommonRead(req *Request, below []string) bool {
+	return req.Method == http.MethodGet && !req.Path.Slashes &&
+		slices.Contains([]string{"", "user", "rate_limit", "meta", "versions"}, strings.Join(below, "/"))
+}
+
+// judgeREST decides about "repos/OWNER/REPO/…".
+func (g *github) judgeREST(d *Decision, call githubCall, req *Request, body *Body) {
+	repo, below := []string{lowerASCII(call.below[1]), lowerASCII(call.below[2])}, call.below[3:]
 	if strings.Contains(repo[0]+repo[1], "/") || repo[1] == "" {
 		d.Reason = "the path names no repository"
 		return
 	}
 	reads := req.Method == http.MethodGet || req.Method == http.MethodHead
 	switch {
-	case reads && readsForeign(req.Path):
+	case reads && readsForeign(below):
 		d.Reason = "the answer may hold what is in other repositories, and an entry is for one alone"
 		return
-	case reads && req.Host == githubAPI.Name:
-		g.allow(d, repo, githubRead)
+	case reads && !call.uploads:
+		g.allow(d, call.site, repo, githubRead)
 		return
 	}
-	route, ok := findGitHubRoute(req)
+	route, ok := findGitHubRoute(req, call.uploads, below)
 	if !ok {
 		d.Reason = "no entry can allow this: it is none of the known operations on a repository"
 		return
 	}
 	name, err := route.read(req, repo, body)
 	if err != nil {
-		d.Operation, d.Reason = "github "+route.name+" "+strings.Join(repo, "/"), err.Error()
+		d.Operation, d.Reason = "github "+route.name+" "+call.site.target(repo), err.Error()
 		return
 	}
-	g.allow(d, repo, name)
+	g.allow(d, call.site, repo, name)
 }
 
-func readsForeign(p Path) bool {
-	text := strings.TrimSuffix(lowerASCII(strings.Join(p.Segments[3:], "/")), "/")
+func readsForeign(segments []string) bool {
+	text := strings.TrimSuffix(lowerASCII(strings.Join(segments, "/")), "/")
 	if strings.HasPrefix(text, "compare/") && strings.Contains(text, ":") {
 		return true // a fork's branch, "OWNER:BRANCH"
 	}
@@ -190,17 +224,13 @@ func readsForeign(p Path) bool {
 	return slices.ContainsFunc(githubForeignReads, func(pattern string) bool { return matchPattern(strings.Split(pattern, "/"), below) })
 }
 
-func findGitHubRoute(req *Request) (githubRoute, bool) {
+func findGitHubRoute(req *Request, uploads bool, below []string) (githubRoute, bool) {
 	if req.Path.Slashes {
 		return githubRoute{}, false
 	}
 	for _, route := range githubRoutes {
-		host := githubAPI.Name
-		if route.uploads {
-			host = githubUploads.Name
-		}
-		if route.method == req.Method && host == req.Host && (req.Query == "" || route.uploads) &&
-			matchPattern(strings.Split(route.pattern, "/"), req.Path.Segments[3:]) {
+		if route.method == req.Method && route.uploads == uploads && (req.Query == "" || uploads) &&
+			matchPattern(strings.Split(route.pattern, "/"), below) {
 			return route, true
 		}
 	}

@@ -352,7 +352,7 @@ func FuzzGraphQL(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, query string) {
 		h := newHub(t, githubEntryText)
-		h.memory.recordID("PR_acme", []string{"acme", "app"})
+		h.memory.idsAt(newGitHubSite(Host{Name: githubCom, Port: webPort})).record("PR_acme", []string{"acme", "app"})
 		d := h.graphql(query, map[string]any{"owner": "acme", "name": "app"})
 		if d.Allowed && (d.Rule != githubEntryText || strings.Contains(d.Operation, "evil")) {
 			t.Fatalf("%q: %+v", query, d)

@@ -14,19 +14,19 @@ import (
 const maxGraphResponse = 4 << 20
 
 // observer remembers of which repository the ids are that the response gives.
-func (s *graphShape) observer(m *Memory) func(int, http.Header) io.WriteCloser {
+func (s *graphShape) observer(ids siteIDs) func(int, http.Header) io.WriteCloser {
 	return func(status int, header http.Header) io.WriteCloser {
 		if status != http.StatusOK || !strings.HasPrefix(header.Get("Content-Type"), "application/json") || len(header["Content-Encoding"]) > 0 {
 			return nil
 		}
-		return &graphResponse{shape: s, memory: m}
+		return &graphResponse{shape: s, ids: ids}
 	}
 }
 
 type graphResponse struct {
-	shape  *graphShape
-	memory *Memory
-	text   []byte
+	shape *graphShape
+	ids   siteIDs
+	text  []byte
 }
 
 func (r *graphResponse) Write(data []byte) (int, error) {
@@ -56,7 +56,7 @@ func (r *graphResponse) note(shape *graphShape, value any) {
 	case map[string]any:
 		for key, one := range value {
 			if id, ok := one.(string); ok && shape.names[key] == "id" && shape.repo != nil {
-				r.memory.recordID(id, shape.repo)
+				r.ids.record(id, shape.repo)
 			} else if child := shape.children[key]; child != nil {
 				r.note(child, one)
 			}
@@ -67,19 +67,29 @@ func (r *graphResponse) note(shape *graphShape, value any) {
 // maxIDs bounds the ids that are remembered.
 const maxIDs = 20_000
 
-func (m *Memory) recordID(id string, repo []string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, known := m.ids[id]; known || len(m.ids) < maxIDs && len(id) < 256 {
-		m.ids[id] = slices.Clone(repo)
+// siteIDs are the ids that one site gave. Sites count their objects each for itself, so
+// one may have, and somebody there may bring about, an id that is another object's elsewhere.
+type siteIDs struct {
+	memory *Memory
+	site   string
+}
+
+func (m *Memory) idsAt(site githubSite) siteIDs { return siteIDs{m, site.web.String()} }
+
+func (s siteIDs) record(id string, repo []string) {
+	key := s.site + " " + id
+	s.memory.mu.Lock()
+	defer s.memory.mu.Unlock()
+	if _, known := s.memory.ids[key]; known || len(s.memory.ids) < maxIDs && len(id) < 256 {
+		s.memory.ids[key] = slices.Clone(repo)
 	}
 }
 
 // repositoryOf returns the repository of an id that this sandbox saw, or nil.
-func (m *Memory) repositoryOf(id string) []string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.ids[id]
+func (s siteIDs) repositoryOf(id string) []string {
+	s.memory.mu.Lock()
+	defer s.memory.mu.Unlock()
+	return s.memory.ids[s.site+" "+id]
 }
 
 func jsonAnswer(value any) *Answer {

@@ -60,7 +60,7 @@ type graphDocument struct {
 	fragments ast.FragmentDefinitionList
 	operation *ast.OperationDefinition
 	variables map[string]any
-	memory    *Memory
+	ids       siteIDs
 	fields    int
 
 	repo  []string // that it changes
@@ -69,9 +69,9 @@ type graphDocument struct {
 	shape *graphShape
 }
 
-func (g *github) judgeGraphQL(d *Decision, m *Memory, req *Request, body *Body) {
+func (g *github) judgeGraphQL(d *Decision, site githubSite, m *Memory, req *Request, body *Body) {
 	d.Operation = "github graphql"
-	doc, err := readGraph(m, req, body)
+	doc, err := readGraph(m.idsAt(site), req, body)
 	if err == nil {
 		err = doc.walkRoot()
 	}
@@ -80,21 +80,21 @@ func (g *github) judgeGraphQL(d *Decision, m *Memory, req *Request, body *Body) 
 		return
 	}
 	for _, repo := range doc.reads {
-		if g.allow(d, repo, githubRead); !d.Allowed {
+		if g.allow(d, site, repo, githubRead); !d.Allowed {
 			return
 		}
 	}
 	if len(doc.names) > 0 {
-		g.allow(d, doc.repo, doc.names...)
-	} else if len(doc.reads) == 0 && len(g.entries) > 0 {
-		d.Allowed, d.Rule, d.Reason = true, g.entries[0].text, "every client of the API asks for this"
+		g.allow(d, site, doc.repo, doc.names...)
+	} else if len(doc.reads) == 0 {
+		g.allowCommon(d, site)
 	}
 	if d.Allowed {
-		d.Observe = doc.shape.observer(m)
+		d.Observe = doc.shape.observer(doc.ids)
 	}
 }
 
-func readGraph(m *Memory, req *Request, body *Body) (*graphDocument, error) {
+func readGraph(ids siteIDs, req *Request, body *Body) (*graphDocument, error) {
 	if req.Method != http.MethodPost || req.Query != "" || len(req.Header["Content-Encoding"]) > 0 {
 		return nil, errors.New("this is no request of GraphQL that clients send")
 	}
@@ -116,10 +116,10 @@ func readGraph(m *Memory, req *Request, body *Body) (*graphDocument, error) {
 	if !ok && members["variables"] != nil {
 		return nil, errors.New("the request's variables are no object")
 	}
-	return parseGraph(m, query, variables)
+	return parseGraph(ids, query, variables)
 }
 
-func parseGraph(m *Memory, query string, variables map[string]any) (*graphDocument, error) {
+func parseGraph(ids siteIDs, query string, variables map[string]any) (*graphDocument, error) {
 	parsed, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: query}, maxGraphTokens)
 	switch {
 	case err != nil:
@@ -129,7 +129,7 @@ func parseGraph(m *Memory, query string, variables map[string]any) (*graphDocume
 	case len(parsed.Fragments) > maxGraphFragments || len(parsed.Operations[0].VariableDefinitions) > maxGraphFragments:
 		return nil, errGraphDeep
 	}
-	doc := &graphDocument{fragments: parsed.Fragments, operation: parsed.Operations[0], variables: variables, memory: m}
+	doc := &graphDocument{fragments: parsed.Fragments, operation: parsed.Operations[0], variables: variables, ids: ids}
 	doc.shape = newGraphShape(nil)
 	seen := map[string]bool{}
 	for _, f := range parsed.Fragments {
@@ -361,7 +361,7 @@ func (d *graphDocument) walkPayload(f *ast.Field) error {
 }
 
 func (d *graphDocument) repositoryOf(id string) ([]string, error) {
-	if repo := d.memory.repositoryOf(id); repo != nil {
+	if repo := d.ids.repositoryOf(id); repo != nil {
 		return repo, nil
 	}
 	return nil, errors.New("the document names an id that this sandbox did not see in an allowed repository")

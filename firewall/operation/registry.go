@@ -132,8 +132,10 @@ func (r *registries) hosts() []Host {
 }
 
 func (r *registries) judge(_ *Memory, req *Request, body *Body) Decision {
-	d := Decision{Operation: r.kind.word + " " + req.Method + " " + req.Path.Raw}
-	d.Reason = r.kind.word + ":read is for downloads, and this is none that it knows"
+	if !slices.ContainsFunc(r.sites, func(s registrySite) bool { return s.holds(req) }) {
+		return Decision{}
+	}
+	d := Decision{Reason: r.kind.word + ":read is for downloads, and this is none that it knows"}
 	for _, s := range r.sites {
 		if s.host.Matches(req.Host, req.Port) && r.decide(&d, s, req, body) {
 			break
@@ -143,6 +145,13 @@ func (r *registries) judge(_ *Memory, req *Request, body *Body) Decision {
 		d.Answer = jsonAnswer(r.kind.refusal("sandbox: " + d.Reason))
 	}
 	return d
+}
+
+// holds reports whether a request is for what is below the site's path. Other registries
+// may be at the same host, below theirs.
+func (s registrySite) holds(req *Request) bool {
+	n := len(s.prefix)
+	return s.host.Matches(req.Host, req.Port) && len(req.Path.Segments) >= n && slices.Equal(req.Path.Segments[:n], s.prefix)
 }
 
 // decide decides by one site. ok says that it is certain: no other site allows it.

@@ -30,7 +30,8 @@ type service interface {
 	hosts() []Host
 
 	// judge decides about a request to one of hosts. A Decision without an
-	// Operation says that the request is none of this kind's.
+	// Operation says that the request is none of this kind's; with a Reason, that
+	// it may be one that the kind does not know.
 	judge(m *Memory, req *Request, body *Body) Decision
 }
 
@@ -240,7 +241,7 @@ type Memory struct {
 	mu      sync.Mutex
 	pushed  Pushed
 	changed func(Pushed)        // nil = nobody keeps it
-	ids     map[string][]string // of GitHub's objects -> repository
+	ids     map[string][]string // "site id" of GitHub's objects -> repository
 }
 
 // Pushed is where this sandbox left the refs that it pushed: "host/repository ref" ->
@@ -270,7 +271,7 @@ func (r *Rules) Decide(m *Memory, req *Request, body *Body) Decision {
 		no.Reason = name + " names another method than the request's"
 		return no
 	}
-	known := false
+	known, guessed := false, false
 	for _, s := range r.services {
 		if !slices.ContainsFunc(s.hosts(), func(h Host) bool { return h.Matches(req.Host, req.Port) }) {
 			continue
@@ -279,8 +280,11 @@ func (r *Rules) Decide(m *Memory, req *Request, body *Body) Decision {
 		switch {
 		case d.Allowed:
 			return d
-		case d.Operation != "" && !known:
+		case known:
+		case d.Operation != "":
 			no, known = d, true
+		case d.Reason != "" && !guessed:
+			no.Reason, no.Answer, guessed = d.Reason, d.Answer, true
 		}
 	}
 	return no
