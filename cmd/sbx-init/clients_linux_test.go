@@ -28,6 +28,7 @@ type clients struct {
 	box  *box
 	work string
 	env  []string
+	sees map[string]string // folders of this machine that are closed to others -> where in the box the agent has them
 }
 
 // newClients also gives the programs a hosts file that puts evil.test on
@@ -62,12 +63,33 @@ func (c *clients) prepare() {
 // resolv.conf and hosts in the places of the machine's.
 func (c *clients) sh(script string) result {
 	c.t.Helper()
-	const wrap = `mount --bind "$0/resolv.conf" /etc/resolv.conf && mount --bind "$0/hosts" /etc/hosts &&
-		exec setpriv --reuid 54321 --regid 54321 --clear-groups --no-new-privs sh -c 'cd "$(mktemp -d)" && eval "$0"' "$1"`
+	wrap := `mount --bind "$0/resolv.conf" /etc/resolv.conf && mount --bind "$0/hosts" /etc/hosts && `
+	for from, to := range c.sees {
+		wrap += "mount --bind '" + from + "' '" + to + "' && "
+	}
+	wrap += `exec setpriv --reuid 54321 --regid 54321 --clear-groups --no-new-privs sh -c 'cd "$(mktemp -d)" && eval "$0"' "$1"`
 	cmd := exec.Command("unshare", "--mount", "sh", "-c", wrap, c.box.dir, script)
 	cmd.Dir = c.work
 	cmd.Env = c.env
 	return c.box.finish(cmd)
+}
+
+// show lets the agent see a folder of this machine that may be closed to others, and
+// returns where; "" when there is none.
+func (c *clients) show(folder string) string {
+	c.t.Helper()
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return ""
+	}
+	to := c.box.path(fmt.Sprintf("shown%d", len(c.sees)))
+	if err := os.Mkdir(to, 0o755); err != nil {
+		c.t.Fatal(err)
+	}
+	if c.sees == nil {
+		c.sees = map[string]string{}
+	}
+	c.sees[folder] = to
+	return to
 }
 
 // needs ends the test when the agent cannot run the program: what is installed

@@ -22,12 +22,18 @@ import (
 	"net"
 	"net/http"
 	"net/http/cgi"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/org/claude-sandbox/internal/fakeapi"
 	"github.com/org/claude-sandbox/internal/test/outsidetest"
@@ -40,6 +46,10 @@ type web struct {
 	*internet
 	ca    string // file with the authority that signed its certificate
 	model *fakeapi.Server
+	hub   *hub
+	large *largeFiles
+
+	repositories string // the folder with those of git
 }
 
 // newWeb makes in answer HTTPS for every name, with a certificate for ok.test
@@ -48,7 +58,7 @@ func newWeb(t testing.TB, in *internet) *web {
 	t.Helper()
 	w := &web{internet: in, ca: filepath.Join(t.TempDir(), "ca.pem"), model: &fakeapi.Server{
 		Script: fakeapi.Script{Final: "through the guard"},
-	}}
+	}, hub: newHub(), large: &largeFiles{objects: map[string][]byte{}}}
 	certificate, authority, err := certify("ok.test", "evil.test")
 	if err == nil {
 		err = errors.Join(os.WriteFile(w.ca, authority, 0o644), os.Chmod(filepath.Dir(w.ca), 0o755), os.Chmod(filepath.Dir(filepath.Dir(w.ca)), 0o755))
@@ -112,7 +122,15 @@ func (w *web) mux(t testing.TB) http.Handler {
 	mux.HandleFunc("/{$}", func(out http.ResponseWriter, r *http.Request) { fmt.Fprintln(out, fileMarker, r.Proto) })
 	mux.HandleFunc("/ws", serveWebSocket)
 	mux.Handle("/model/", http.StripPrefix("/model", w.model))
-	mux.Handle("/repo.git/", gitBackend(t))
+	repositories, dir := gitBackend(t)
+	w.repositories = dir
+	mux.Handle("/repo.git/", repositories)
+	mux.Handle("/acme/", repositories)
+	mux.Handle("/evil/", repositories)
+	mux.Handle("/acme/{repository}/info/lfs/", w.large)
+	mux.HandleFunc("/api/v3/", w.hub.rest)
+	mux.HandleFunc("/api/graphql", w.hub.graphql)
+	mux.Handle("/v2/", imageRegistry(t))
 
 	module := zipped(map[string]string{"ok.test/mod@v1.0.0/go.mod": "module ok.test/mod\n", "ok.test/mod@v1.0.0/mod.go": "package mod // " + fileMarker + "\n"})
 	wheel := zipped(map[string]string{"demo.py": "print('" + fileMarker + "')\n", "demo-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n",
@@ -128,6 +146,8 @@ func (w *web) mux(t testing.TB) http.Handler {
 		"/npm/demo": `{"name": "demo", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": {"name": "demo", "version": "1.0.0", "dist": {
 			"tarball": "https://ok.test/npm/demo.tgz", "integrity": "sha512-` + base64.StdEncoding.EncodeToString(sum[:]) + `"}}}}`,
 		"/npm/demo.tgz": string(tarball),
+		"/maven/test/ok/parent/1/parent-1.pom": `<project><modelVersion>4.0.0</modelVersion><groupId>test.ok</groupId><artifactId>parent</artifactId>
+			<version>1</version><packaging>pom</packaging><description>` + fileMarker + `</description></project>`,
 	} {
 		mux.HandleFunc(path, func(out http.ResponseWriter, r *http.Request) {
 			if strings.HasSuffix(path, "/") {
@@ -159,13 +179,14 @@ func serveWebSocket(out http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// gitBackend serves a bare repository with one commit by git's own program.
-func gitBackend(t testing.TB) http.Handler {
+// gitBackend serves bare repositories in dir, each with one commit, by git's own program.
+func gitBackend(t testing.TB) (handler http.Handler, dir string) {
 	t.Helper()
 	git := testenv.Program(t, "git")
-	dir := t.TempDir()
-	script := `set -e; cd "$0"; git init -q work; cd work; echo "` + fileMarker + `" >file; git add file
-		git -c user.name=n -c user.email=e@test commit -qm one; git clone -q --bare . ../repo.git; cd ../repo.git; git config http.receivepack true; git --exec-path`
+	dir = t.TempDir()
+	script := `set -e; cd "$0"; git init -q -b main work; cd work; echo "` + fileMarker + `" >file; git add file
+		git -c user.name=n -c user.email=e@test commit -qm one; git clone -q --bare . ../repo.git; cd ../repo.git; git config http.receivepack true
+		for name in acme/app acme/docs evil/app; do mkdir -p ../${name%/*}; cp -r . ../$name.git; done; git --exec-path`
 	cmd := exec.Command("sh", "-c", script, dir)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
 	out, err := cmd.Output()
@@ -175,7 +196,26 @@ func gitBackend(t testing.TB) http.Handler {
 	return &cgi.Handler{
 		Path: filepath.Join(strings.TrimSpace(string(out)), "git-http-backend"),
 		Env:  []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null"},
+	}, dir
+}
+
+// imageRegistry is a registry of images with one image in it, made-up:1.
+func imageRegistry(t testing.TB) http.Handler {
+	t.Helper()
+	handler := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	image, err := random.Image(1024, 1)
+	if err == nil {
+		var tag name.Tag
+		if tag, err = name.NewTag(strings.TrimPrefix(server.URL, "http://") + "/made-up:1"); err == nil {
+			err = remote.Write(tag, image)
+		}
 	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return handler
 }
 
 func zipped(files map[string]string) []byte {
