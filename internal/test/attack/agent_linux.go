@@ -193,10 +193,13 @@ func (a *Agent) socketIn(domain, kind, proto int, sa unix.Sockaddr, payload []by
 }
 
 // run runs a program that may not be there.
-func run(argv ...string) error {
+func run(argv ...string) error { return runFor(2*time.Second, argv...) }
+
+// runFor is run for a program that may take longer.
+func runFor(limit time.Duration, argv ...string) error {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.WaitDelay = time.Second
-	timer := time.AfterFunc(2*time.Second, func() {
+	timer := time.AfterFunc(limit, func() {
 		if cmd.Process != nil {
 			_ = cmd.Process.Kill()
 		}

@@ -41,7 +41,7 @@ func privilegeAttacks() []Attack {
 		wall("become-root", "change the user to root, then flush the rules", "", func(*Agent) error {
 			return all(unix.Setresuid(0, 0, 0), flush())
 		}),
-		wall("su", "su, then flush the rules", "", func(*Agent) error { return run("su", "root", "-c", flushScript) }),
+		wall("su", "su, then flush the rules", "", func(*Agent) error { return runFor(flushLimit, "su", "root", "-c", flushScript) }),
 		{ID: "setuid-program", Family: family, Tries: "a program with root's setuid bit that sends past the packet filter", Source: "sudo in the image, Trail of Bits' template",
 			Leak: func(e Event) bool { return containsWord(e, "leak-packet-socket") }, Do: func(*Agent) error {
 				return again(os.Getenv(SetuidEnv), nil, "packet-socket", "packet-socket-6", "raw-udp")
@@ -290,7 +290,11 @@ for t in iptables ip6tables; do for b in nft legacy; do
 	[ $t-$b != iptables-nft ] || flushed=0; done; done 2>/dev/null
 exit $flushed`
 
-func flush() error { return run("/bin/sh", "-c", flushScript) }
+// flushLimit bounds the script: sixteen programs one after another, each of which waits
+// up to 10 s for a lock that all sandboxes of the machine share.
+const flushLimit = 60 * time.Second
+
+func flush() error { return runFor(flushLimit, "/bin/sh", "-c", flushScript) }
 
 // deleteTables deletes the nft tables that iptables makes.
 func deleteTables() error {
