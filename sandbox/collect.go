@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -66,6 +67,11 @@ func (r *run) collect(ctx context.Context) error {
 		return fmt.Errorf("reading the audit log: %w", err)
 	}
 	r.result.Files.Audit, r.result.Egress = file.Name(), rows.Report()
+	uses := r.keys.uses(r.redactor.String)
+	r.result.Egress.SetKeys(uses)
+	if err := r.folder.saveKeys(uses); err != nil {
+		return err
+	}
 	policy, err := r.plan.PolicyFile()
 	if err != nil {
 		return fmt.Errorf("writing the policy: %w", err)

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/firewall/credential"
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/exitcode"
 )
@@ -35,6 +37,18 @@ func (f folder) write(name string, content []byte) error {
 	}
 	_, err = file.Write(content)
 	return errors.Join(err, file.Close())
+}
+
+// saveKeys keeps what each key did.
+func (f folder) saveKeys(uses []credential.Use) error {
+	if len(uses) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(uses)
+	if err != nil {
+		return err
+	}
+	return f.write(KeysFile, append(text, '\n'))
 }
 
 // transcript begins the run's transcript. say hears it if it gets too long.

@@ -1,12 +1,12 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -17,6 +17,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/relay"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/tunnel"
+	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
@@ -45,9 +46,15 @@ type keyHolder struct {
 	stderr *tail
 	ended  chan struct{}
 
+	bindings []credential.Binding
+
 	mu   sync.Mutex
-	used map[string]int // requests by key
+	used map[string]map[credential.Requests]int // by key, without their counts
 }
+
+// maxKindsOfUse bounds the kinds of requests with a key that are counted apart. Paths are
+// the agent's words.
+const maxKindsOfUse = 500
 
 // openKeys gives the firewall, which is verified, the way to the keys of the plan. nil =
 // it has none.
@@ -69,7 +76,7 @@ func openKeys(ctx context.Context, e *engine.Engine, sidecar string, p *runplan.
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoStart, err)
 	}
-	k := &keyHolder{stderr: &tail{}, ended: make(chan struct{}), used: map[string]int{}}
+	k := &keyHolder{stderr: &tail{}, ended: make(chan struct{}), bindings: p.Bindings(), used: map[string]map[credential.Requests]int{}}
 	k.server = relay.NewKeyServer(keys, s.roots(), k.note)
 	k.stream = tunnel.NewConn(stream.Conn(k.stderr))
 	go func() { k.server.Serve(k.stream); close(k.ended) }()
@@ -90,25 +97,49 @@ func openKeys(ctx context.Context, e *engine.Engine, sidecar string, p *runplan.
 }
 
 // note counts the use of a key.
-func (k *keyHolder) note(name, _ string) {
+func (k *keyHolder) note(name, host, operation string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.used[name]++
+	kinds := k.used[name]
+	if kinds == nil {
+		kinds = map[credential.Requests]int{}
+		k.used[name] = kinds
+	}
+	kind := credential.Requests{Host: host, Operation: operation}
+	if _, known := kinds[kind]; !known && len(kinds) >= maxKindsOfUse {
+		kind.Operation = ""
+	}
+	kinds[kind]++
 }
 
-// uses says for people how often each key was used.
-func (k *keyHolder) uses() (lines []string) {
+// uses returns what each key did. Paths of requests are without secrets of the run.
+func (k *keyHolder) uses(clean func(string) string) (all []credential.Use) {
 	if k == nil {
 		return nil
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(k.used)) {
-		times := fmt.Sprintf("%d requests", k.used[name])
-		if k.used[name] == 1 {
-			times = "1 request"
+	for _, b := range k.bindings {
+		use := credential.Use{Binding: b}
+		for kind, n := range k.used[b.Name] {
+			use.Requests = append(use.Requests, credential.Requests{Host: kind.Host, Operation: clean(kind.Operation), Count: n})
 		}
-		lines = append(lines, fmt.Sprintf("the key %s went with %s", name, times))
+		slices.SortFunc(use.Requests, func(a, b credential.Requests) int {
+			return cmp.Or(b.Count-a.Count, strings.Compare(a.Host, b.Host), strings.Compare(a.Operation, b.Operation))
+		})
+		all = append(all, use)
+	}
+	return all
+}
+
+// usesInWords says for people how often each key was used.
+func usesInWords(all []credential.Use) (lines []string) {
+	for _, u := range all {
+		n := 0
+		for _, r := range u.Requests {
+			n += r.Count
+		}
+		lines = append(lines, fmt.Sprintf("the key %s went with %s", u.Name, visible.Count(n, "request")))
 	}
 	return lines
 }

@@ -103,6 +103,17 @@ func TestAttackKeyInARun(t *testing.T) {
 	if said := strings.Join(tr.said, "\n"); !strings.Contains(said, "the key app went with ") {
 		t.Errorf("said:\n%s", said)
 	}
+	var report strings.Builder
+	if err := tr.result.Egress.WriteText(&report); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"1 went: git push git.sandbox-lab.test/acme/app refs/heads/agent/x\n", "1 refused: git push git.sandbox-lab.test/acme/app refs/heads/main\n",
+	} {
+		if !strings.Contains(report.String(), want) {
+			t.Errorf("no %q in the report:\n%s", want, report.String())
+		}
+	}
 	for _, bad := range []string{"FOUND", key, pair, "SOCKET"} {
 		if strings.Contains(out, bad) {
 			t.Errorf("inside there is %q:\n%s", bad, out)
@@ -117,7 +128,8 @@ func TestAttackKeyInARun(t *testing.T) {
 	if err != nil || string(refs) != "refs/heads/agent/x\n" {
 		t.Errorf("%q, %v", refs, err)
 	}
-	for _, file := range []string{tr.result.Files.Audit, tr.result.Files.Summary} {
+	folder := filepath.Dir(tr.result.Files.Summary)
+	for _, file := range []string{tr.result.Files.Audit, tr.result.Files.Summary, filepath.Join(folder, KeysFile)} {
 		if text, err := os.ReadFile(file); err != nil || bytes.Contains(text, []byte(key)) || bytes.Contains(text, []byte(pair)) {
 			t.Errorf("%s shows the key, %v", file, err)
 		}

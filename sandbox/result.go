@@ -133,6 +133,7 @@ const (
 	TranscriptFile = "transcript.jsonl" // Claude's standard output, without secrets
 	AuditFile      = "audit.jsonl"      // the firewall's decisions, one JSON record a line
 	PolicyFile     = "policy.json"      // the policy in force, a settings file itself
+	KeysFile       = "keys.json"        // a list of credential.Use; a run without keys has none
 )
 
 // Files are what a run leaves on the host; "" where one could not be written.

@@ -178,7 +178,7 @@ func (r *run) finish(ctx context.Context, err error) (result *Result, failure er
 	}
 	r.waits.on("")
 	r.search.forget()
-	for _, line := range r.keys.uses() {
+	for _, line := range usesInWords(r.keys.uses(r.redactor.String)) {
 		r.result.Notes = append(r.result.Notes, line)
 		h.Say(line)
 	}

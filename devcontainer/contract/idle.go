@@ -40,12 +40,33 @@ func IdleSettings(doc *jsonc.Document, devc bool) []diag.Finding {
 		if n == nil || n.Kind == jsonc.Null {
 			continue
 		}
+		keys := boundSecrets(key.name, n)
+		for _, e := range keys {
+			out = append(out, doc.Finding(e.Start, e.End, diag.Finding{
+				Rule: "SBX825", Severity: diag.SeverityNote, Pointer: e.Pointer,
+				Message: "in the dev container this key goes with no request: sbx-devc run and the Action hold keys, and nothing does here",
+				Hint:    "work on what needs it in sbx-devc run; do not pass it into the container instead, where the agent can read it",
+			}))
+		}
+		if len(keys) > 0 && len(keys) == len(n.Elements) {
+			continue
+		}
 		out = append(out, doc.Finding(n.Start, n.End, diag.Finding{
 			Rule: "SBX825", Severity: diag.SeverityNote, Pointer: n.Pointer, Hint: key.instead,
 			Message: key.name + " has no effect in the dev container; only sbx-devc run and the Action read it",
 		}))
 	}
 	return out
+}
+
+// boundSecrets are the elements of "secrets" that are bound to an entry.
+func boundSecrets(name string, list *jsonc.Node) (keys []*jsonc.Node) {
+	for _, e := range list.Elements {
+		if name == "secrets" && e.Member("for") != nil {
+			keys = append(keys, e)
+		}
+	}
+	return keys
 }
 
 // idleSettings reports those of the dev container's sandbox.jsonc.

@@ -1,6 +1,7 @@
 package lint_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/org/claude-sandbox/devcontainer"
@@ -45,6 +46,33 @@ func TestSettingsWithoutEffect(t *testing.T) {
 		doc, _ := jsonc.Parse("sandbox.jsonc", []byte(text))
 		if got := of(contract.IdleSettings(doc, false)); got != tt.alone {
 			t.Errorf("%s alone: %q, want %q", key, got, tt.alone)
+		}
+	}
+}
+
+// A secret that is bound to an entry is a key, which nothing holds in a dev container. The
+// advice is not to pass it in, as with other secrets.
+func TestKeysWithoutEffect(t *testing.T) {
+	tree := devcontainer.Memory{".devcontainer/sandbox.jsonc": `{"secrets": [
+		{"name": "A", "for": "git:github.com/acme/app"},
+		"B"]}`}
+	var got []string
+	for _, f := range lint.Check(load(t, tree, `{"image": "a:1"}`)) {
+		if f.Rule == "SBX825" {
+			got = append(got, f.Pointer)
+			if isKey := f.Pointer == "/secrets/0"; isKey != strings.Contains(f.Hint, "sbx-devc run; do not pass it") ||
+				isKey == strings.Contains(f.Hint, "remoteEnv") {
+				t.Errorf("%s: %s: %s", f.Pointer, f.Message, f.Hint)
+			}
+		}
+	}
+	if want := "/secrets /secrets/0"; strings.Join(got, " ") != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	tree[".devcontainer/sandbox.jsonc"] = `{"secrets": [{"name": "A", "for": "git:github.com/acme/app"}]}`
+	for _, f := range lint.Check(load(t, tree, `{"image": "a:1"}`)) {
+		if f.Rule == "SBX825" && f.Pointer != "/secrets/0" {
+			t.Errorf("%s: %s", f.Pointer, f.Message)
 		}
 	}
 }

@@ -62,8 +62,7 @@ type Keys struct{ all []*Key }
 
 // Key is a secret that goes with requests. However it is printed, its value is not.
 type Key struct {
-	Binding
-	rules *operation.Rules
+	bound
 	form  form
 	value string // the secret
 	sent  string // what stands in the request
@@ -78,7 +77,7 @@ const minValue = 8
 func Fill(bindings []Binding, values map[string]string) (*Keys, error) {
 	keys := &Keys{}
 	for _, b := range bindings {
-		k := &Key{Binding: b, value: strings.TrimSpace(values[b.Name])}
+		k := &Key{bound: bound{Binding: b}, value: strings.TrimSpace(values[b.Name])}
 		fail := func(why string) (*Keys, error) { return nil, fmt.Errorf("the key %s %s", b.Name, why) }
 		if len(k.value) < minValue {
 			return fail(fmt.Sprintf("has a value of fewer than %d characters", minValue))
@@ -86,11 +85,10 @@ func Fill(bindings []Binding, values map[string]string) (*Keys, error) {
 		if strings.ContainsFunc(k.value, func(c rune) bool { return c < ' ' || c > '~' }) {
 			return fail("has a value with a character that no header can hold: it must be one line of ASCII")
 		}
-		var problems []operation.Problem
-		if k.rules, problems = operation.Compile(b.Entries); len(problems) > 0 || len(b.Entries) == 0 {
-			return fail("is for no entry of the policy")
-		}
 		var err error
+		if k.bound, err = b.compile(); err != nil {
+			return nil, err
+		}
 		if k.form, err = parseForm(b.As, b.For); err != nil {
 			return fail("has a wrong form: " + err.Error())
 		}
@@ -151,10 +149,7 @@ func (k *Keys) Hosts() (hosts []operation.Host) {
 // entries allow it, with their decision; nil = none goes with it.
 func (k *Keys) Choose(m *operation.Memory, req *operation.Request, body *operation.Body) (*Key, operation.Decision) {
 	for _, key := range k.all {
-		if !key.rules.Opens(req.Host, req.Port) {
-			continue
-		}
-		if d := key.rules.Decide(m, req, body); d.Allowed {
+		if d, ok := key.goesWith(m, req, body); ok {
 			return key, d
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/credential"
 	"github.com/org/claude-sandbox/firewall/operation"
 )
 
@@ -20,6 +21,8 @@ type Explainer struct {
 	// Place says where an entry of a list stands, as FILE:LINE:COLUMN; "" = the list has
 	// no such entry, or its place is not known.
 	Place func(list, entry string) string
+	// Keys are the user's and the project's, as settings bind them.
+	Keys []credential.Binding
 }
 
 // Fix says which entry opens a target, in mode allowlist if verdict says that it

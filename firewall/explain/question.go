@@ -71,6 +71,8 @@ func ParseQuestion(words []string, method string) (q Question, ok bool, err erro
 type Answer struct {
 	firewall.Decision
 	Wants string // the narrowest entry that would allow it; "" = none can, or it is allowed
+
+	sealed bool // the host is open whole: no request is read
 }
 
 // Decide asks the policy about an operation. A request is asked about without a body: what
@@ -96,7 +98,7 @@ func (p Explainer) Decide(q Question) Answer {
 // decide asks a policy in mode allowlist.
 func decide(p *firewall.Policy, q Question) Answer {
 	host := p.Decide(q.hosts[0], netip.Addr{}, 443, firewall.TCP)
-	whole := Answer{Decision: firewall.Decision{Verdict: firewall.Allow, Rule: host.Rule,
+	whole := Answer{sealed: true, Decision: firewall.Decision{Verdict: firewall.Allow, Rule: host.Rule,
 		Reason: q.hosts[0] + " is open whole: its TLS stays sealed, and no request is judged"}}
 	if q.request == nil {
 		lacks, bad := p.Lacks(firewall.Network{Allow: []string{q.entry}})
@@ -107,7 +109,7 @@ func decide(p *firewall.Policy, q Question) Answer {
 		case len(lacks) > 0 && p.DeniedBy(q.entry) != "":
 			return Answer{Decision: firewall.Decision{Verdict: firewall.Deny, Rule: p.DeniedBy(q.entry), Reason: "its host is on the deny list"}}
 		case len(lacks) > 0:
-			return Answer{firewall.Decision{Verdict: firewall.Deny, Reason: "no one entry allows all of it"}, q.entry}
+			return Answer{firewall.Decision{Verdict: firewall.Deny, Reason: "no one entry allows all of it"}, q.entry, false}
 		case rule != "":
 			return Answer{Decision: firewall.Decision{Verdict: firewall.Allow, Rule: rule, Reason: "an entry names it"}}
 		}
@@ -115,7 +117,7 @@ func decide(p *firewall.Policy, q Question) Answer {
 	}
 	switch {
 	case !host.Allowed():
-		return Answer{host, q.narrowest()}
+		return Answer{host, q.narrowest(), false}
 	case !p.Operations().Opens(q.hosts[0], 443):
 		return whole
 	}
@@ -124,7 +126,7 @@ func decide(p *firewall.Policy, q Question) Answer {
 	if d.Allowed {
 		verdict = firewall.Allow
 	}
-	return Answer{firewall.Decision{Verdict: verdict, Rule: d.Rule, Reason: d.Reason}, d.Wants}
+	return Answer{firewall.Decision{Verdict: verdict, Rule: d.Rule, Reason: d.Reason}, d.Wants, false}
 }
 
 // narrowest is the entry for what is asked about alone; "" = there is none.
@@ -161,6 +163,9 @@ func (p Explainer) WriteOperation(w io.Writer, q Question) error {
 	line("decision", fmt.Sprintf("%s: %s%s", a.Verdict, a.Reason, x.origin(a.Decision)))
 	if hint := p.Hint(a); hint != "" {
 		line("", hint)
+	}
+	if text := p.keyOf(q, a); text != "" {
+		line("key", text)
 	}
 	var shown []string
 	for _, host := range q.hosts {

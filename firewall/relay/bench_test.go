@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/credential"
 	"github.com/org/claude-sandbox/firewall/operation"
 	"github.com/org/claude-sandbox/firewall/relay"
 )
@@ -31,13 +32,21 @@ func straight(b testing.TB, h *host, protocol string) *http.Client {
 	return &http.Client{Transport: tr}
 }
 
-// each runs a benchmark straight and through the relay, in both protocols.
+// each runs a benchmark straight, through the relay, and through the relay and the keys'
+// process, in both protocols.
 func each(b *testing.B, handle http.HandlerFunc, run func(b *testing.B, c *http.Client)) {
 	for _, protocol := range protocols() {
 		h := newHost(b, []string{protocol}, handle)
 		b.Run(protocol+"/straight", func(b *testing.B) { run(b, straight(b, h, protocol)) })
 		b.Run(protocol+"/relay", func(b *testing.B) {
 			c := newBox(b, h).client(protocol)
+			c.Timeout = 0
+			run(b, c)
+		})
+		b.Run(protocol+"/keyed", func(b *testing.B) {
+			box := newBox(b, h)
+			box.withKeys(map[string]string{"K": canary}, credential.Binding{Name: "K", For: "https://ok.test"})
+			c := box.client(protocol)
 			c.Timeout = 0
 			run(b, c)
 		})

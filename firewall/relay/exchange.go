@@ -98,14 +98,11 @@ func (s *session) chooseKey(request *operation.Request, body *operation.Body) (k
 			key, d = nil, operation.Decision{Reason: fmt.Sprintf("the request could not be judged: %v", p)}
 		}
 	}()
-	if request.Method == operation.WebSocket { // its messages could not be searched for the key
-		return nil, operation.Decision{Allowed: true}
-	}
 	o := s.relay.options
 	if key, d = o.keys.Choose(o.Memory, request, body); key == nil {
 		return nil, operation.Decision{Allowed: true}
 	}
-	o.used(key.Name, d.Operation)
+	o.used(key.Name, request.Host, d.Operation)
 	return key, d
 }
 

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/x509"
 	"math/big"
@@ -8,6 +9,12 @@ import (
 	"testing"
 	"time"
 )
+
+// Connect is connect, for a firewall that asks as it likes.
+func (k *KeysProcess) Connect(ctx context.Context, name string, port uint16, offered []string,
+	dial func(context.Context) (net.Conn, error)) (net.Conn, string, error) {
+	return k.connect(ctx, name, port, offered, dial)
+}
 
 // CheckLeaf signs certificates for the names with the authority's key, past its
 // own check, and compares which of them a program would accept. leaf must refuse

@@ -265,6 +265,7 @@ func (b *box) withKeys(values map[string]string, bindings ...credential.Binding)
 	ended := make(chan struct{})
 	go func() { server.Serve(outside); close(ended) }()
 	process := relay.NewKeysProcess(k.inside, keys.Hosts())
+	k.process = process
 	b.relay.SetKeysProcess(process)
 	b.t.Cleanup(func() {
 		process.Close()
@@ -276,12 +277,13 @@ func (b *box) withKeys(values map[string]string, bindings ...credential.Binding)
 
 // keyed is the process that holds keys.
 type keyed struct {
-	inside *tee
-	mu     sync.Mutex
-	used   []string
+	inside  *tee
+	process *relay.KeysProcess // the firewall's end
+	mu      sync.Mutex
+	used    []string
 }
 
-func (k *keyed) note(name, operation string) {
+func (k *keyed) note(name, _, operation string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.used = append(k.used, name+": "+operation)

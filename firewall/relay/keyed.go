@@ -252,8 +252,8 @@ type meeting struct {
 }
 
 // NewKeyServer serves keys. roots are those by which hosts are verified; used is told
-// each key that went with a request, and what the request did.
-func NewKeyServer(keys *credential.Keys, roots func() (*x509.CertPool, error), used func(name, operation string)) *KeyServer {
+// each key that went with a request, the request's host and what the request did.
+func NewKeyServer(keys *credential.Keys, roots func() (*x509.CertPool, error), used func(name, host, operation string)) *KeyServer {
 	s := &KeyServer{keys: keys, meetings: map[string]*meeting{}, ready: make(chan struct{})}
 	s.relay = New(Options{
 		Roots: roots, Memory: operation.NewMemory(), keys: keys, used: used,

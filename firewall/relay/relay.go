@@ -53,7 +53,7 @@ type Options struct {
 	// relay judges; with them the firewall has judged, and the keys' entries decide
 	// which key goes with a request.
 	keys *credential.Keys
-	used func(name, operation string)
+	used func(name, host, operation string)
 }
 
 // Connection is a client's connection to a name that was judged.

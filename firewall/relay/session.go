@@ -198,7 +198,12 @@ func (s *session) take(ctx context.Context) (net.Conn, error) {
 // that, over connections that are made here.
 func (s *session) dial(ctx context.Context) (net.Conn, string, error) {
 	if k := s.relay.keysProcess(s.to.Name, s.to.Dst.Port()); k != nil {
-		return k.connect(ctx, s.to.Name, s.to.Dst.Port(), s.offered, s.dialPlain)
+		conn, chosen, err := k.connect(ctx, s.to.Name, s.to.Dst.Port(), s.offered, s.dialPlain)
+		if err != nil {
+			return nil, "", err
+		}
+		held, err := s.hold(conn)
+		return held, chosen, err
 	}
 	roots, err := s.relay.roots()
 	if err != nil {
@@ -227,12 +232,7 @@ func (s *session) dialPlain(ctx context.Context) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &hostConn{Conn: plain, session: s}
-	if !s.hold(h) {
-		plain.Close()
-		return nil, net.ErrClosed
-	}
-	return h, nil
+	return s.hold(plain)
 }
 
 // hostConn is a connection to the host, which ends with its session.
@@ -241,14 +241,17 @@ type hostConn struct {
 	session *session
 }
 
-func (s *session) hold(h *hostConn) bool {
+// hold ends a connection with the session. One that is over takes none.
+func (s *session) hold(conn net.Conn) (net.Conn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
-		return false
+		conn.Close()
+		return nil, net.ErrClosed
 	}
+	h := &hostConn{Conn: conn, session: s}
 	s.hosts[h] = true
-	return true
+	return h, nil
 }
 
 func (h *hostConn) Close() error {

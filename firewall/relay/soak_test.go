@@ -9,11 +9,18 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/org/claude-sandbox/firewall/credential"
 )
 
 // Connections of every kind and end leave nothing behind: no goroutine of the relay's and
-// none of a connection to the host.
+// none of a connection to the host, also where the keys' process makes it.
 func TestNothingIsLeftBehind(t *testing.T) {
+	t.Run("relay", func(t *testing.T) { testNothingIsLeftBehind(t, false) })
+	t.Run("keyed", func(t *testing.T) { testNothingIsLeftBehind(t, true) })
+}
+
+func testNothingIsLeftBehind(t *testing.T, keyed bool) {
 	before := runtime.NumGoroutine()
 	for _, protocol := range protocols() {
 		h := newHost(t, []string{protocol}, func(w http.ResponseWriter, r *http.Request) {
@@ -30,6 +37,12 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			_, _ = io.Copy(conn, both)
 		})
 		b := newBox(t, h, usual, webSocketEntry)
+		// The listeners and servers of host, box and relay stay until the test's end.
+		standing := 8
+		if keyed {
+			b.withKeys(map[string]string{"K": canary}, credential.Binding{Name: "K", For: "https://ok.test"})
+			standing += 10 // both ends of the tunnel, and the server behind it
+		}
 		ends := []func(){
 			func() { // whole, and refused
 				c := b.client(protocol)
@@ -69,8 +82,6 @@ func TestNothingIsLeftBehind(t *testing.T) {
 				end()
 			}
 		}
-		// The listeners and servers of host, box and relay stay until the test's end.
-		const standing = 8
 		for until := time.Now().Add(limit); runtime.NumGoroutine() > before+standing; time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(until) {
 				stacks := make([]byte, 1<<20)

@@ -50,6 +50,7 @@ type pageData struct {
 	Bars                   []bar
 	Pastes                 []paste
 	Hosts                  []pageHost
+	Keys                   []pageKey
 	Empty                  string // what stands there without hosts
 	MoreHosts              int
 }
@@ -67,6 +68,12 @@ type pageHost struct {
 	Strip        []bar
 	When         string // the drawing in words
 	Search       string // what the filter box looks at
+}
+
+// pageKey is what one key did.
+type pageKey struct {
+	Head  string
+	Lines []string
 }
 
 // destination is one row of a host.
@@ -132,6 +139,10 @@ func (r *Report) WriteHTML(w io.Writer, title string) error {
 		data.MoreHosts, hosts = len(hosts)-maxHosts, hosts[:maxHosts]
 	}
 	data.Hosts = hosts
+	for _, k := range r.Keys {
+		head, lines := k.lines()
+		data.Keys = append(data.Keys, pageKey{head, lines})
+	}
 	if err := page.Execute(w, data); err != nil {
 		return fmt.Errorf("writing the page: %w", err)
 	}

@@ -26,7 +26,8 @@ func (r *Report) WriteJSON(w io.Writer) error {
 		To            time.Time `json:"to,omitzero"`
 		Unwatched     bool      `json:"unwatched,omitempty"` // there was no firewall: what is not here may have happened all the same
 		Rows          []Row     `json:"rows"`
-	}{1, r.from, r.to, r.mode == firewall.ModeHost, rows})
+		Keys          []Key     `json:"keys,omitempty"`
+	}{1, r.from, r.to, r.mode == firewall.ModeHost, rows, r.Keys})
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,16 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 	if r.More > 0 {
 		fmt.Fprintf(&b, "\n%d more rows are in the report folder.\n", r.More)
 	}
+	for i, k := range r.Keys {
+		if i == 0 {
+			b.WriteByte('\n')
+		}
+		head, lines := k.lines()
+		fmt.Fprintf(&b, "- %s\n", cell(head))
+		for _, l := range lines {
+			fmt.Fprintf(&b, "  - %s\n", cell(l))
+		}
+	}
 	for i, p := range r.pastes() {
 		if i == 0 {
 			b.WriteString("\nTo open what was denied, paste into `sandbox.jsonc`, ")

@@ -67,6 +67,7 @@ type mark struct {
 type Report struct {
 	Rows []Row // denied first, then by falling count, then by host
 	More int   // rows that First left out, and records beyond maxRows
+	Keys []Key // of the run, see SetKeys; of a dev container none
 
 	from, to   time.Time // of the records; zero when there is none
 	hasPrivate bool      // the policy in force has a list "private"
@@ -238,6 +239,7 @@ func (r *Report) Denied() *Report {
 	if end >= 0 {
 		short.Rows = r.Rows[:end]
 	}
+	short.Keys = nil
 	return &short
 }
 

@@ -49,7 +49,7 @@ func (r *Report) WriteRunText(w io.Writer, flags string) error {
 // writeText prints the table, and what fix says of each row that an entry opens.
 func (r *Report) writeText(w io.Writer, fix func(Row) string) error {
 	if len(r.Rows) == 0 {
-		_, err := io.WriteString(w, r.empty()+"\n")
+		_, err := io.WriteString(w, r.empty()+"\n"+r.keysText())
 		return err
 	}
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -78,8 +78,21 @@ func (r *Report) writeText(w io.Writer, fix func(Row) string) error {
 			b.WriteByte('\n')
 		}
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, b.String()+r.keysText())
 	return err
+}
+
+// keysText says of each key what it did.
+func (r *Report) keysText() string {
+	var b strings.Builder
+	for _, k := range r.Keys {
+		head, lines := k.lines()
+		b.WriteString(head + "\n")
+		for _, l := range lines {
+			b.WriteString("  " + l + "\n")
+		}
+	}
+	return b.String()
 }
 
 // wish is what the row's entry is for.

@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/credential"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/exitcode"
@@ -25,6 +28,7 @@ import (
 type Log struct {
 	Title  string           // the run's name, the file's, or the project's folder
 	Policy *firewall.Policy // that it was made under; nil when nobody kept it
+	Keys   []credential.Use // what the keys of a run that is over did
 
 	file       string   // "" = it is in a container
 	containers []string // the first of these that runs has it
@@ -170,6 +174,16 @@ func fileLog(file string) (Log, error) {
 				"remove %s to go without it", policy))
 		}
 		log.Policy = s.Settings.Policy()
+	}
+	if keys := filepath.Join(folder, sandbox.KeysFile); filekind.IsRegular(keys) {
+		text, err := os.ReadFile(keys)
+		if err == nil {
+			err = json.Unmarshal(text, &log.Keys)
+		}
+		if err != nil {
+			return Log{}, exitcode.With(exitcode.Config, diag.WithHint(fmt.Errorf("the keys next to the audit log: %w", err),
+				"remove %s to go without them", keys))
+		}
 	}
 	return log, nil
 }

@@ -11,10 +11,13 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/credential"
 	"github.com/org/claude-sandbox/firewall/explain"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/userdir"
 	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/templates/adopt"
 	"github.com/org/claude-sandbox/templates/scaffold"
@@ -70,6 +73,42 @@ func loadPolicy(file string) (explain.Explainer, error) {
 		List:   func(list string) string { return "network." + list },
 		Place:  s.Settings.Place,
 	}, nil
+}
+
+// withKeys adds the keys of the project's file and of the user's own settings, as a run
+// has them.
+func withKeys(a *cli.App, policy explain.Explainer, file string) explain.Explainer {
+	var all []settings.Secret
+	if s, err := settings.ReadFile(file); err == nil && s.Settings != nil {
+		all = s.Settings.Secrets
+	}
+	own, err := ownSettings(a, file)
+	switch {
+	case err != nil:
+		a.SayLine("note: which of your own keys would go with it is not known: %v", err)
+	case own != nil:
+		all = settings.MergeSecrets(all, own.Settings.Secrets)
+	}
+	for _, s := range all {
+		if s.For != "" {
+			policy.Keys = append(policy.Keys, credential.Binding{Name: s.Name, For: s.For, As: s.As})
+		}
+	}
+	return policy
+}
+
+// ownSettings reads the user's own settings for the project of a file; nil when there are
+// none.
+func ownSettings(a *cli.App, file string) (*settings.File, error) {
+	folder, err := userdir.Find(a.Getenv)
+	if err != nil {
+		return nil, nil // a machine without homes has no such file
+	}
+	project, err := projects.Of(file)
+	if err != nil {
+		return nil, err
+	}
+	return session.OwnSettings(folder, project)
 }
 
 func checkCommand(a *cli.App) *cobra.Command {

@@ -33,7 +33,7 @@ func ReportCommand(a *cli.App) *cobra.Command {
 		Use:   "report [RUN | FOLDER | FILE]…",
 		Short: "Summarise allowed and refused destinations, with the lines that would open them",
 		Long: `Sum up a run's audit log: what was denied first, with the line that would open
-it, then what was allowed. The run is the newest one of the project in the current
+it, then what was allowed, then what each key of the run went with. The run is the newest one of the project in the current
 folder (with --all: of any project), or the one with the id RUN or in FOLDER. Where
 FOLDER is a project, its dev container is asked, or its newest run is taken where
 it has none; for the current folder it is the other way round. FILE is an
@@ -73,6 +73,7 @@ func writeReport(ctx context.Context, a *cli.App, o reportOptions, args []string
 		return err
 	}
 	r := report.New(records, log.Policy)
+	r.SetKeys(log.Keys)
 	if o.denied {
 		r = r.Denied()
 	}

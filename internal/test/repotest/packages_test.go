@@ -128,6 +128,7 @@ var allowed = map[string][]string{
 	"firewall/report": {
 		"firewall",
 		"firewall/audit",
+		"firewall/credential",
 		"firewall/operation",
 	},
 	"firewall/learn": {
@@ -138,6 +139,7 @@ var allowed = map[string][]string{
 	"firewall/explain": {
 		"firewall",
 		"firewall/audit",
+		"firewall/credential",
 		"firewall/operation",
 	},
 	"firewall/control": {
@@ -539,6 +541,7 @@ var allowed = map[string][]string{
 		"devcontainer",
 		"firewall",
 		"firewall/audit",
+		"firewall/credential",
 		"internal/engine",
 		"internal/exitcode",
 		"internal/filelock",
