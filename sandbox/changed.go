@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/sandbox/changes"
@@ -30,6 +31,8 @@ type search struct {
 	found  <-chan *changes.Set
 	// recorded is closed when the first look is on the disk; nil = it is not wanted there.
 	recorded chan struct{}
+	noted    bool // the run is noted, and somebody looks after it
+	left     bool // what changed is not kept, and somebody else may look once more
 }
 
 func newSearch(t *tree, secrets *redact.Finder, known *redact.Redactor) *search {
@@ -79,12 +82,18 @@ func (s *search) begin(ctx context.Context) {
 	}()
 }
 
-// forget removes the copies that the look before the run made.
-func (s *search) forget() {
+// forget removes the copies that the look before the run made, unless somebody else needs
+// them.
+func (s *search) forget() (left bool) {
 	s.unused()
-	if s.before != nil {
-		_ = s.before.Close() // its file is in the run's own folder
+	switch { // the files are in the run's own folder
+	case s.before == nil:
+	case s.left:
+		_ = s.before.Leave(time.Now())
+	default:
+		_ = s.before.Close()
 	}
+	return s.left
 }
 
 // start begins to look at the project's files while the containers come up; wait waits for
@@ -143,7 +152,8 @@ func (s *search) end(ctx context.Context) {
 		s.begin(ctx)
 	}
 	set := <-s.found
-	if n.unfetched != nil { // what is here is the copy as it was
+	if n.unfetched != nil { // what is here is the copy as it was, and whoever fetches it looks
+		s.left = s.noted
 		return
 	}
 	if set == nil {
@@ -173,6 +183,7 @@ func (s *search) end(ctx context.Context) {
 	}
 	if err := set.Save(string(s.folder)); err != nil {
 		n.unkept("the list of changes", err)
+		s.left = s.noted
 		return
 	}
 	n.result.Files.Changes = s.folder.path(changes.PatchFile)

@@ -31,9 +31,9 @@ type carriedTree struct {
 	GID    int      `json:"gid"`
 }
 
-// carriedTreeOf is that of a plan; nil = its copy is on this machine alone.
+// carriedTreeOf is that of a plan; nil = its copy is on this machine alone, or is as it was.
 func carriedTreeOf(p *runplan.Plan) *carriedTree {
-	if !p.Carried() {
+	if !p.Carried() || !p.Place.Mode.IsCopy() {
 		return nil
 	}
 	c := &carriedTree{Volume: p.Project.Carried[0].Volume, Keep: p.Project.OwnGit(), UID: -1, GID: -1}
@@ -83,9 +83,9 @@ func (t *tree) leaveThere(ctx context.Context, failure error) {
 		"'sbx-devc run' with this engine fetches it; to give it up: docker rm -fv %[2]s", failure, name))
 }
 
-// rescueTree fetches the copy of a dead run, and looks for what the agent changed in it as
-// a run does at its end: until then the folder of the run has the copy as it was.
-func rescueTree(ctx context.Context, e *engine.Engine, n liveRun) (said []string, err error) {
+// rescueTree fetches the copy of a dead run: until then the folder of the run has the copy
+// as it was. What was there before is on the disk first, for rescueChanges.
+func rescueTree(ctx context.Context, e *engine.Engine, n liveRun) (notes []string, err error) {
 	if _, err := os.Lstat(n.StateDir); n.Tree == nil || !n.Begun || errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // nobody worked, or there is no place for it
 	}
@@ -94,21 +94,17 @@ func rescueTree(ctx context.Context, e *engine.Engine, n liveRun) (said []string
 	if err := os.Mkdir(tree, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
-	before, err := changes.Take(ctx, tree, changes.Options{Keep: n.StateDir, OutOfReach: n.Tree.Keep})
-	if err != nil {
-		return nil, err
+	if !changes.IsLeft(n.StateDir) { // the run was killed before it had noted that
+		before, err := changes.Take(ctx, tree, changes.Options{Keep: n.StateDir, OutOfReach: n.Tree.Keep})
+		if err != nil {
+			return nil, err
+		}
+		if err := errors.Join(before.Save(n.StateDir), before.Leave(time.Time{})); err != nil {
+			return nil, err
+		}
 	}
-	defer before.Close()
-	if said, err = n.Tree.fetch(ctx, e, n.ID, n.StateDir); err != nil {
-		return nil, fmt.Errorf("fetching the agent's work: %w", err)
+	if notes, err = n.Tree.fetch(ctx, e, n.ID, n.StateDir); err != nil {
+		return notes, fmt.Errorf("fetching the agent's work: %w", err)
 	}
-	line := fmt.Sprintf("the agent's work in the run %s, which ended without its program, is fetched from the engine, in %s", n.ID, tree)
-	set := before.Compare(ctx)
-	if set.Empty() {
-		return said, nil
-	}
-	if n.Secrets { // which nobody knows any more: they would stand in the diff
-		return append(said, line+"; it may hold the run's secrets"), nil
-	}
-	return append(said, line+": sbx-devc review "+n.applyName()), set.Save(n.StateDir)
+	return notes, nil
 }

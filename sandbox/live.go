@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/filelock"
@@ -32,13 +33,14 @@ type liveRun struct {
 	Kept    string   `json:"kept,omitempty"`
 	Persist []string `json:"persist,omitempty"`
 	WorkDir string   `json:"workDir,omitempty"`
-	Secrets bool     `json:"secrets,omitempty"` // the run had secrets, which only it knew
-	Sources *Sources `json:"sources,omitempty"` // where they came from; nil without Secrets
+	Secrets bool     `json:"secrets,omitempty"` // the run had secrets, which only it knew; its summary says where they came from
 	// Tree is for a copy of the project in a volume of the engine; nil = it is in StateDir, or
 	// there is none.
 	Tree  *carriedTree `json:"tree,omitempty"`
 	Begun bool         `json:"begun,omitempty"` // the agent has begun: the firewall is verified, and the mounts are the plan's
 	Tries int          `json:"tries,omitempty"` // to take the commits, which failed
+	// AgentEnded is when the agent of a dead run had ended, zero while nobody has asked.
+	AgentEnded time.Time `json:"agentEnded,omitzero"`
 }
 
 // liveSuffix ends the names of complete notes.
@@ -60,15 +62,13 @@ func noteLive(e *engine.Engine, p *runplan.Plan, h Host, secrets *redact.Finder)
 		return nil, nil
 	}
 	note := liveRun{ID: p.ID, Folder: p.Folder(), Engine: e.Host(), PID: os.Getpid(), Tree: carriedTreeOf(p),
-		Secrets: len(p.Secrets) > 0 || secrets != nil, Mounts: !p.Place.Mode.IsCopy() && p.Place.Mode != workspace.None}
+		Secrets: len(p.Secrets) > 0 || secrets != nil,
+		Mounts:  !p.Place.Mode.IsCopy() && !p.Carried() && p.Place.Mode != workspace.None}
 	for _, made := range p.Project.Placeholders {
 		if rel, err := filepath.Rel(note.Folder, made.Path); err == nil {
 			made.Path = rel
 			note.Placed = append(note.Placed, made)
 		}
-	}
-	if note.Secrets {
-		note.Sources = sourcesOf(p, secrets.Names())
 	}
 	if h.Kept != nil {
 		note.Kept, note.Persist, note.WorkDir = h.Kept.Dir(), p.Asked.Persist, p.Agent.WorkingDir
@@ -182,6 +182,19 @@ func Supervisor(liveDir, id string) (pid int, ok bool) {
 func Begun(liveDir, id string) (begun, alive bool) {
 	run, ok := goesOn(filepath.Join(liveDir, id+liveSuffix))
 	return run.Begun, ok && run.PID > 1
+}
+
+// IsUnreaped reports whether the run id, which is noted in liveDir, goes on, or was killed and
+// nobody has saved what only its containers hold.
+func IsUnreaped(liveDir, id string) bool {
+	name := filepath.Join(liveDir, id+liveSuffix)
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	l := &live{file: f, name: name}
+	return l.isOurs() && l.read() && !l.run.Ended
 }
 
 // goesOn returns the run of the note name if its program lives.

@@ -47,14 +47,14 @@ func (n *notices) lose(what string) {
 
 // loseUnwritten does so where this machine is the reason, and not what the agent left.
 func (n *notices) loseUnwritten(what string, err error) {
-	if isUnwritten(err) {
+	if IsUnwritten(err) {
 		n.lose(what)
 	}
 }
 
-// isUnwritten reports whether an error says that this machine could not write something, as
+// IsUnwritten reports whether an error says that this machine could not write something, as
 // on a full disk. Programs such as git say it in words.
-func isUnwritten(err error) bool {
+func IsUnwritten(err error) bool {
 	return slices.ContainsFunc([]syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EIO}, func(why syscall.Errno) bool {
 		return errors.Is(err, why) || err != nil && strings.Contains(err.Error(), why.Error())
 	})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/visible"
@@ -59,6 +60,7 @@ func (l *live) reap(ctx context.Context, e *engine.Engine) (said []string) {
 			l.leave() // a person was told
 			return nil
 		}
+		l.noteAgentEnd(ctx, e)
 		if said, err = rescue(ctx, e, l.run); err != nil {
 			return append(said, l.keep(ctx, err)...)
 		}
@@ -84,6 +86,17 @@ func (l *live) reap(ctx context.Context, e *engine.Engine) (said []string) {
 		line += "; what is in the project stays until nothing else works there"
 	}
 	return append(said, line)
+}
+
+// noteAgentEnd notes when the agent ended; one that works still does so now.
+func (l *live) noteAgentEnd(ctx context.Context, e *engine.Engine) {
+	if !l.run.AgentEnded.IsZero() {
+		return
+	}
+	agent := runplan.AgentContainer(l.run.ID)
+	if l.run.AgentEnded = e.EndedAt(ctx, agent); l.run.AgentEnded.IsZero() && e.Remove(ctx, agent) == nil {
+		l.run.AgentEnded = time.Now()
+	}
 }
 
 // keep leaves a dead run whose work could not be taken for the next try, and

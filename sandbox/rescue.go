@@ -34,8 +34,11 @@ func rescue(ctx context.Context, e *engine.Engine, n liveRun) (said []string, er
 	if said, err = rescueCommits(ctx, e, n); err != nil {
 		return said, err // tried again, with the agent's home
 	}
-	fetched, err := rescueTree(ctx, e, n)
-	if said = append(said, fetched...); err != nil {
+	notes, err := rescueTree(ctx, e, n)
+	for _, note := range notes {
+		said = append(said, fmt.Sprintf("warning: the run %s: %s", n.ID, note))
+	}
+	if err != nil {
 		return said, err
 	}
 	return append(said, rescueHome(ctx, e, n)...), nil
@@ -75,10 +78,7 @@ func rescueCommits(ctx context.Context, e *engine.Engine, n liveRun) (said []str
 	if count > 0 {
 		unsearched := ""
 		if n.Secrets {
-			unsearched = ", not searched for the run's secrets, which nobody keeps"
-			if n.Sources != nil && len(n.Sources.Secrets) > 0 {
-				unsearched = ", not searched for the run's secrets yet, as 'apply' does"
-			}
+			unsearched = ", not searched for the run's secrets yet, as 'apply' does"
 		}
 		said = append(said, fmt.Sprintf("the run %s did not end in order; its %s kept%s: sbx-devc apply %s", n.ID, areCommits(count),
 			unsearched, n.applyName()))
@@ -110,6 +110,9 @@ func (n liveRun) saveCommits(commits []gitdir.Commits, warnings []string) error 
 	}
 	name := filepath.Join(n.StateDir, SummaryFile)
 	summary := map[string]any{"schemaVersion": 1, "id": n.ID, "folder": n.Folder}
+	if n.Secrets {
+		summary["secretSources"] = Sources{Unknown: true}
+	}
 	text, err := os.ReadFile(name)
 	if err == nil {
 		in := json.NewDecoder(bytes.NewReader(text))
@@ -124,9 +127,6 @@ func (n liveRun) saveCommits(commits []gitdir.Commits, warnings []string) error 
 			said = append(said, visible.Line(w))
 		}
 		summary["commits"], summary["warnings"] = commits, said
-		if n.Sources != nil {
-			summary["secretSources"] = n.Sources
-		}
 		text, err = json.MarshalIndent(summary, "", "  ")
 	}
 	if err == nil {
@@ -138,46 +138,67 @@ func (n liveRun) saveCommits(commits []gitdir.Commits, warnings []string) error 
 	return nil
 }
 
-// rescueChanges looks for what the agent of a dead run changed, as a run does at its end.
-// The agent's container must be gone. In a copy a person can review it then. In the
-// project itself others may have worked since, so nothing is kept of it: the person hears
-// what is dangerous there, and git on this machine does not obey repositories that are new.
+// rescueChanges looks for what the agent of a dead run changed, as a run does at its end, so
+// that a person can review it. The agent's container must be gone. In the project itself
+// others may have worked since: what changed after the agent's end nobody takes back, the
+// person hears what is dangerous there, and git on this machine does not obey repositories
+// that are new. Where the run had secrets the record stays, and whoever reviews the changes
+// looks for the values that they have now.
 func rescueChanges(ctx context.Context, n liveRun) (said []string) {
+	unknown := func(err error) []string {
+		return append(said, fmt.Sprintf("warning: what the agent of the run %s changed is not known: %v", n.ID, err))
+	}
 	before, err := changes.Reopen(n.StateDir, nil)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // its agent did not begin, or could change nothing
+	tree := filepath.Join(n.StateDir, TreeFolder)
+	if errors.Is(err, fs.ErrNotExist) { // its agent did not begin, or could change nothing
+		if !n.Begun {
+			_ = copytree.Remove(ctx, tree)
+		}
+		return nil
 	}
 	if err != nil {
-		return []string{fmt.Sprintf("warning: what the agent of the run %s changed is not known: %v", n.ID, err)}
+		return unknown(err)
 	}
-	defer before.Close()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout) // who reaps has less time
 	defer cancel()
+	inPlace := !filekind.IsFolder(tree)
+	if inPlace {
+		before.EndedAt(n.AgentEnded)
+	}
 	set := before.Compare(ctx)
-	tree := filepath.Join(n.StateDir, TreeFolder)
-	if !filekind.IsFolder(tree) {
+	if inPlace {
 		if err := disarm(ctx, n.Folder, set, (&runplan.Plan{}).Redactor(nil)); err != nil {
 			said = append(said, "warning: "+err.Error())
 		}
 		for _, w := range append(set.Warnings(maxNamed), set.RepositoryWarnings(maxNamed)...) {
 			said = append(said, fmt.Sprintf("warning: the run %s ended without its program: %s", n.ID, w))
 		}
-		return said
 	}
-	line := fmt.Sprintf("the agent's work in the run %s, which ended without its program, is in a copy of the project", n.ID)
 	switch {
 	case set.Empty():
-		if err := copytree.Remove(ctx, tree); err != nil {
-			return []string{fmt.Sprintf("warning: the copy of the project of the run %s stays: %v", n.ID, err)}
+		if err = before.Close(); !inPlace {
+			err = errors.Join(err, copytree.Remove(ctx, tree))
 		}
-		return nil
-	case n.Secrets: // which nobody knows any more: they would stand in the diff
-		return []string{line + ", and may hold the run's secrets: " + tree}
+		if err != nil {
+			said = append(said, fmt.Sprintf("warning: what the run %s kept stays: %v", n.ID, err))
+		}
+		return said
+	case n.Secrets:
+		if err := before.Leave(n.AgentEnded); err != nil {
+			return unknown(err)
+		}
+	default:
+		if err := set.Save(n.StateDir); err != nil {
+			return unknown(errors.Join(err, before.Leave(n.AgentEnded)))
+		}
+		_ = before.Close()
 	}
-	if err := set.Save(n.StateDir); err != nil {
-		return []string{fmt.Sprintf("warning: %s: %v", line, err)}
+	where := "is in a copy of the project"
+	if inPlace {
+		where = "is in the project"
 	}
-	return []string{line + ": sbx-devc review " + n.applyName()}
+	return append(said, fmt.Sprintf("the agent's work in the run %s, which ended without its program, %s: sbx-devc review %s", n.ID, where,
+		n.applyName()))
 }
 
 // rescueAudit copies the firewall's log into the run's folder, as a run does at

@@ -98,6 +98,8 @@ type Result struct {
 	Notes    []string         // what the run left closed or unread, and the user may not expect
 	Commits  []gitdir.Commits // of the agent, that can be applied
 	Warnings []string         // what the user should know, of the plan and of what the agent left behind
+
+	sources *Sources // of the run's secrets, until all that it left is searched for them; nil = it had none
 }
 
 // Structured is the answer as JSON, where the run was asked for one by a schema and is a

@@ -88,6 +88,9 @@ func Run(ctx context.Context, e *engine.Engine, p *runplan.Plan, h Host) (result
 	r := newRun(e, p, h, known)
 	r.result.ID, r.result.Name, r.result.Folder = p.ID, p.Name, p.Folder()
 	r.result.FolderIdentity = filekind.Identity(p.Folder())
+	if len(p.Secrets) > 0 || r.search.secrets != nil {
+		r.result.sources = sourcesOf(p, r.search.secrets.Names())
+	}
 	r.result.Workspace, r.result.SettingsFolder = string(p.Place.Mode), cmp.Or(p.Asked.ProjectDir, p.Folder())
 	defer func() { result, err = r.finish(ctx, err) }()
 	r.result.Prompt = known.String(visible.Line(h.Title))
@@ -129,6 +132,7 @@ func Run(ctx context.Context, e *engine.Engine, p *runplan.Plan, h Host) (result
 	if r.live, err = noteLive(e, p, h, r.search.secrets); err != nil {
 		h.Say(fmt.Sprintf("warning: %v; should this program be killed, its containers end, but are not removed", err))
 	}
+	r.search.noted = r.live != nil
 	if r.placed, err = place(p, h.LiveDir); err != nil {
 		r.live.end()
 		return nil, r.failed(err)
@@ -177,7 +181,9 @@ func (r *run) finish(ctx context.Context, err error) (result *Result, failure er
 		}
 	}
 	r.waits.on("")
-	r.search.forget()
+	if !r.search.forget() && r.notices.untaken == nil { // all is searched
+		r.result.sources = nil
+	}
 	for _, line := range usesInWords(r.keys.uses(r.redactor.String)) {
 		r.result.Notes = append(r.result.Notes, line)
 		h.Say(line)
@@ -297,7 +303,7 @@ func (r *run) start(ctx context.Context) error {
 	}
 	r.waits.on("")
 	r.live.begun()
-	if r.live != nil && !r.plan.Carried() { // there the folder is as it was until the copy comes back
+	if r.live != nil {
 		r.search.record()
 	}
 	if r.host.OnBegin != nil {

@@ -54,6 +54,8 @@ type summaryRun struct {
 	Sandbox   string `json:"sandbox"`                  // "devcontainer", or "none" for a run without a sandbox
 	Workspace string `json:"workspace,omitempty"`      // how the agent had it: bind, ro, none, copy or clone
 	WorkTree  string `json:"workTree,omitempty"`       // the copy that the agent worked in, in the run's folder
+	// SecretSources are for whoever looks at what the run left, where it could not itself.
+	SecretSources *Sources `json:"secretSources,omitempty"`
 }
 
 // summaryEnd says how it ended.
@@ -111,7 +113,7 @@ func WriteSummary(w io.Writer, result *Result, failure error) error {
 		SchemaVersion: 1,
 		summaryRun: summaryRun{
 			ID: result.ID, Name: result.Name, Folder: result.Folder, FolderIs: result.FolderIdentity, Settings: result.SettingsFolder,
-			Sandbox: sandboxOf(result), Workspace: result.Workspace, WorkTree: result.WorkTree,
+			Sandbox: sandboxOf(result), Workspace: result.Workspace, WorkTree: result.WorkTree, SecretSources: result.sources,
 		},
 		summaryEnd:    result.endSummary(failure),
 		summaryClaude: result.claudeSummary(),

@@ -240,14 +240,14 @@ func TestTheEngineGoesAwayInTheMiddleOfARun(t *testing.T) {
 func TestTheStateFolderIsFull(t *testing.T) {
 	deathsAsked(t)
 	testenv.Root(t)
-	onDisk := func(t *testing.T, size, command string) (*committing, string) {
+	onDisk := func(t *testing.T, size, command string, args ...string) (*committing, string) {
 		t.Helper()
 		state := t.TempDir()
 		if err := syscall.Mount("tmpfs", state, "tmpfs", 0, "size="+size+",mode=700"); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = syscall.Unmount(state, syscall.MNT_DETACH) })
-		r := prepareCommitting(t, command)
+		r := prepareCommitting(t, command, args...)
 		r.Env = append(slices.DeleteFunc(r.Env, func(v string) bool { return strings.HasPrefix(v, "XDG_STATE_HOME=") }), "XDG_STATE_HOME="+state)
 		r.begin(t, "x")
 		return r, state
@@ -276,5 +276,42 @@ func TestTheStateFolderIsFull(t *testing.T) {
 		}
 		r.endsInOrder(t, " M sub/a.txt\n?? committed\n?? full\n?? more.txt\n")
 		r.hasItsCommits(t)
+	})
+	t.Run("with a copy in it", func(t *testing.T) {
+		r, state := onDisk(t, "1m", `echo two >>sub/a.txt; until [ -e full ]; do sleep 0.1; done`, "--workspace", "copy")
+		at := filepath.Join(state, "sbx-devc", "runs", "*", "tree", "sub", "a.txt")
+		until(t, "the agent has written", func() bool {
+			found, _ := filepath.Glob(at)
+			text := []byte(nil)
+			if len(found) == 1 {
+				text, _ = os.ReadFile(found[0])
+			}
+			return string(text) == "one\ntwo\n"
+		})
+		found, _ := filepath.Glob(at)
+		filler := filepath.Join(state, "filler")
+		if err := os.WriteFile(filepath.Join(filepath.Dir(filepath.Dir(found[0])), "full"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filler, make([]byte, 2<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+			t.Fatal(err)
+		}
+		code, said := endOf(t, r.programRun), r.said(t)
+		if code != exitCantWrite || !strings.Contains(said, "no space left on device") {
+			t.Errorf("it ends with %d: %s", code, said)
+		}
+		if code, out, said := r.shell(t, r.project, "sbx-devc apply"); code != exitCantWrite {
+			t.Errorf("apply without room ends with %d: %s%s", code, out, said)
+		}
+		if err := os.Remove(filler); err != nil {
+			t.Fatal(err)
+		}
+		r.endsInOrder(t, "")
+		if code, out, said := r.shell(t, r.project, "sbx-devc apply"); code != exitOK {
+			t.Errorf("apply ends with %d: %s%s", code, out, said)
+		}
+		if status := r.git(t, r.project, "status", "--short", "--untracked-files=all"); status != " M sub/a.txt\n?? full\n" {
+			t.Errorf("the project has\n%s", status)
+		}
 	})
 }

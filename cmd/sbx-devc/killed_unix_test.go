@@ -3,16 +3,17 @@
 package main
 
 import (
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// killedOnce begins a run, kills its program outright when the agent is done and waits, and
-// returns what the next start says.
-func killedOnce(t *testing.T, command string, args ...string) (r *committing, said string) {
+// killed begins a run and kills its program outright when the agent is done and waits.
+func killed(t *testing.T, command string, args ...string) *committing {
 	t.Helper()
-	r = startCommitting(t, command+" && touch /tmp/done; sleep 600", args...)
+	r := startCommitting(t, command+" && touch /tmp/done; sleep 600", args...)
 	until(t, "the agent is done", func() bool {
 		for _, id := range r.containers(t) {
 			if code, _, _ := r.shell(t, r.project, "docker exec "+id+" test -e /tmp/done"); code == exitOK {
@@ -26,42 +27,85 @@ func killedOnce(t *testing.T, command string, args ...string) (r *committing, sa
 	}
 	_ = r.Wait()
 	until(t, "the containers end", func() bool { return len(r.containers(t)) == 0 })
-	_, _, said = r.shell(t, r.project, "sbx-devc run --print </dev/null")
-	return r, said
+	return r
 }
 
 // The program of a run on a copy is killed outright. Its agent's work is a review away, as
-// after any other end.
+// after any other end, and what it holds of the run's secrets is found by the values that they
+// have now.
 func TestAKilledRunOnACopyIsReviewed(t *testing.T) {
 	t.Parallel()
-	r, said := killedOnce(t, "echo two >>sub/a.txt && mkdir -p .github/workflows && echo on: push >.github/workflows/x.yml", "--workspace", "copy")
-	if !strings.Contains(said, "is in a copy of the project: sbx-devc review ") {
-		t.Errorf("the next start says %s", said)
+	const canary = "c4nary-Copied-18d2ff"
+	source := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(source, []byte(canary), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	if code, out, people := r.shell(t, r.project, "sbx-devc diff"); code != exitOK || !strings.Contains(out, "+two\n") || !strings.Contains(out, "+on: push\n") {
+	r := killed(t, `echo two >>sub/a.txt && echo "key=$CANARY" >leak.txt && mkdir -p .github/workflows && echo on: push >.github/workflows/x.yml`,
+		"--workspace", "copy", "--secret", "CANARY=file:"+source)
+	code, out, people := r.shell(t, r.project, "sbx-devc review")
+	if code != exitOK || !strings.Contains(people, "is in a copy of the project: sbx-devc review ") || strings.Contains(out, canary) ||
+		!strings.Contains(out, "leak.txt") || !strings.Contains(out, "the value of CANARY") || strings.Contains(out, "not searched") {
+		t.Errorf("review ends with %d: %s%s", code, out, people)
+	}
+	if left := r.containers(t, "-a"); len(left) > 0 {
+		t.Errorf("containers are left: %q", left)
+	}
+	if code, out, people := r.shell(t, r.project, "sbx-devc diff"); code != exitOK || !strings.Contains(out, "+two\n") ||
+		!strings.Contains(out, "+on: push\n") || !strings.Contains(out, "+key=****") {
 		t.Errorf("diff ends with %d: %s%s", code, out, people)
+	}
+	if found, _ := exec.Command("grep", "-rlI", "--exclude-dir=tree", "-e", canary, filepath.Dir(r.state())).Output(); len(found) > 0 {
+		t.Errorf("the secret is in %s", found)
 	}
 	if code, out, people := r.shell(t, r.project, "sbx-devc apply"); code != exitRefused || !strings.Contains(people+out, ".github/workflows/x.yml") {
 		t.Errorf("apply ends with %d: %s%s", code, out, people)
 	}
-	if code, out, people := r.shell(t, r.project, "sbx-devc discard --yes"); code != exitOK {
-		t.Errorf("discard ends with %d: %s%s", code, out, people)
+	if code, out, people := r.shell(t, r.project, "sbx-devc apply --accept-dangerous '**'"); code != exitOK {
+		t.Errorf("apply ends with %d: %s%s", code, out, people)
 	}
-	if status := r.git(t, r.project, "status", "--short"); status != "" {
+	if status := r.git(t, r.project, "status", "--short", "--untracked-files=all"); status != " M sub/a.txt\n?? .github/workflows/x.yml\n?? leak.txt\n" {
 		t.Errorf("the project has\n%s", status)
 	}
 }
 
-// Attack: the agent makes a repository whose configuration names a program, and has the
-// program of its run killed. Git on this machine, which is asked in each folder, runs nothing.
+// The program of a run in the project itself is killed outright, with a secret that is not
+// where it was. The agent's work can be reviewed and taken back, and what the user did since
+// stays. Attack: the agent makes a repository whose configuration names a program. Git on this
+// machine, which is asked in each folder, runs nothing.
 func TestAttackAKilledRunLeavesARepository(t *testing.T) {
 	t.Parallel()
-	r, said := killedOnce(t, `git init -q lib && git -C lib config core.fsmonitor 'touch $(git rev-parse --show-toplevel)/../ran; false' && echo x >lib/x`)
-	if !strings.Contains(said, "ended without its program: ") || !strings.Contains(said, "lib") {
+	source := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(source, []byte("c4nary-Gone-7be203"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := killed(t, `git init -q lib && git -C lib config core.fsmonitor 'touch $(git rev-parse --show-toplevel)/../ran; false' && echo x >lib/x &&
+echo theirs >theirs.txt && echo two >>sub/a.txt`, "--secret", "CANARY=file:"+source)
+	if err := os.Remove(source); err != nil {
+		t.Fatal(err)
+	}
+	r.write(t, "sub/a.txt", "the user's own\n")
+	r.write(t, "mine.txt", "the user's own\n")
+	_, _, said := r.shell(t, r.project, "sbx-devc run --print </dev/null")
+	if !strings.Contains(said, "ended without its program: ") || !strings.Contains(said, "lib") || !strings.Contains(said, "is in the project: sbx-devc review ") {
 		t.Errorf("the next start says %s", said)
 	}
 	_, out, people := r.shell(t, filepath.Join(r.project, "lib"), "git -c safe.directory='*' status --short")
 	if exists(filepath.Join(r.project, "ran")) {
 		t.Errorf("git has run the agent's program: %s%s", out, people)
+	}
+	code, out, people := r.shell(t, r.project, "sbx-devc review")
+	if code != exitOK || !strings.Contains(out, "theirs.txt") || !strings.Contains(out, "not searched for the value of CANARY") {
+		t.Errorf("review ends with %d: %s%s", code, out, people)
+	}
+	if _, out, _ := r.shell(t, r.project, "sbx-devc diff --stat"); !strings.Contains(out, "sub/a.txt   changed after the run had ended") {
+		t.Errorf("diff: %s", out)
+	}
+	if code, out, people = r.shell(t, r.project, "sbx-devc discard --yes"); code != exitFailed || !strings.Contains(people, "! sub/a.txt: it has changed since") {
+		t.Errorf("discard ends with %d: %s%s", code, out, people)
+	}
+	for name, want := range map[string]string{"sub/a.txt": "the user's own\n", "mine.txt": "the user's own\n", "theirs.txt": ""} {
+		if text, _ := os.ReadFile(filepath.Join(r.project, name)); string(text) != want {
+			t.Errorf("%s holds %q", name, text)
+		}
 	}
 }

@@ -68,6 +68,20 @@ func (e *Engine) OOMKilled(ctx context.Context, id string) bool {
 	return err == nil && r.Container.State != nil && r.Container.State.OOMKilled
 }
 
+// EndedAt is when a container ended, by its engine; zero where it runs, or the engine does
+// not know.
+func (e *Engine) EndedAt(ctx context.Context, id string) time.Time {
+	r, err := e.client.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
+	if err != nil || r.Container.State == nil || r.Container.State.Running {
+		return time.Time{}
+	}
+	at, _ := time.Parse(time.RFC3339Nano, r.Container.State.FinishedAt)
+	if at.Year() < 2000 { // of one that never ran
+		return time.Time{}
+	}
+	return at
+}
+
 // removeTries and removePause bound how long Remove asks again, a second in all.
 const (
 	removeTries = 10

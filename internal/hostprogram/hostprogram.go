@@ -89,7 +89,8 @@ func Find(name string) (string, error) {
 
 func refused(name, found string) error {
 	return diag.WithHint(fmt.Errorf("the %s that PATH finds is the project's own: %s", name, found),
-		"PATH leads into a folder that the agent can write: install %s outside of the project, or put that folder's one first in PATH", name)
+		"PATH leads into a folder that agents of this or other runs can write: install %s outside of the project, or put that folder's "+
+			"one first in PATH", name)
 }
 
 // Environ is os.Environ with the PATH that the user has, for what he starts himself.

@@ -124,7 +124,7 @@ func TestARefusedProgramIsNamed(t *testing.T) {
 	Exclude(dir + "/project-2") // keeps what is known of PATH
 	_, err := Find("tool")
 	if err == nil || errors.Is(err, exec.ErrNotFound) || !strings.Contains(err.Error(), dir+"/project/.venv/bin/tool") ||
-		!strings.Contains(diag.HintOf(err), "PATH leads into a folder that the agent can write") {
+		!strings.Contains(diag.HintOf(err), "PATH leads into a folder that agents of this or other runs can write") {
 		t.Errorf("%v (%s)", err, diag.HintOf(err))
 	}
 	if _, err := Find("none"); !errors.Is(err, exec.ErrNotFound) {

@@ -28,7 +28,18 @@ func (b *Before) Compare(ctx context.Context) *Set {
 	c.into(set)
 	r.diff(set)
 	c.findMoves(set)
+	if !b.ended.IsZero() {
+		set.endAt(b.ended.UnixNano())
+	}
 	return set
+}
+
+// endAt notes when the run had ended, and what changed later.
+func (s *Set) endAt(ended int64) {
+	s.Ended = ended
+	for i := range s.Changes {
+		s.Changes[i].Later = s.Changes[i].When > ended
+	}
 }
 
 // comparison collects the differences of two trees.

@@ -114,6 +114,9 @@ func (c *Change) Row() Row {
 	if c.After != nil && c.After.What == Folder || c.After == nil && c.Before.What == Folder {
 		row.Path += "/"
 	}
+	if c.Later {
+		row.What += " after the run had ended"
+	}
 	if row.Size = lines(c.Plus, c.Minus); row.Size == "" && c.After != nil && c.After.What == File && c.Kind != Mode {
 		row.Size = size(c.After.Size)
 	}

@@ -2,6 +2,7 @@ package changes
 
 import (
 	"bufio"
+	"context"
 	"crypto/sha256"
 	"encoding/gob"
 	"errors"
@@ -15,13 +16,15 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/internal/atomicfile"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/internal/hostprogram"
 	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // RecordFile in Options.Keep is what Take saw, for a process that compares in the place of
-// this one, should that be killed. Save writes it, and Close removes it.
+// this one, should that be killed. Save writes it, and Close removes it. What Leave leaves was
+// modified when the run ended.
 const RecordFile = "before.gob"
 
 // recorded is a Before but for its tree, whose entries follow in the order of each.
@@ -94,6 +97,44 @@ func encodeTree(enc *gob.Encoder, n *node, depth int) error {
 		err = encodeTree(enc, &n.kids[i], depth+1)
 	}
 	return err
+}
+
+// IsLeft reports whether the run's folder keep has a record of before, and not yet what
+// changed since.
+func IsLeft(keep string) bool {
+	return filekind.IsRegular(filepath.Join(keep, RecordFile)) && !filekind.IsRegular(filepath.Join(keep, SetFile))
+}
+
+// EndedAt says when a run in the project itself had ended: what changed later, by the
+// kernel's time, is not the run's alone, see Change.Later. What is gone has no time. Zero
+// stands for what Leave said, and where nothing was left for the run's begin.
+func (b *Before) EndedAt(at time.Time) {
+	if info, err := os.Stat(b.record); at.IsZero() && err == nil {
+		at = info.ModTime()
+	}
+	b.ended = at
+}
+
+// Finish compares with what was left in the run's folder keep, saves what changed there, and
+// removes the record. unseen are sentences about what is not looked at. With an error, which
+// may be that of ctx, everything stays as it was.
+func Finish(ctx context.Context, keep string, secrets *redact.Finder, inPlace bool, unseen ...string) (*Set, error) {
+	b, err := Reopen(keep, secrets)
+	if err != nil {
+		return nil, err
+	}
+	if inPlace {
+		b.EndedAt(time.Time{})
+	}
+	set := b.Compare(ctx)
+	set.Unseen = append(unseen, set.Unseen...)
+	if err = ctx.Err(); err == nil {
+		err = set.Save(keep)
+	}
+	if err != nil {
+		return nil, errors.Join(err, b.Leave(time.Time{}))
+	}
+	return set, b.Close()
 }
 
 // Reopen reads what Save wrote into a folder that no agent can write to. It errs with

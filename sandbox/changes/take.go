@@ -33,6 +33,7 @@ type Before struct {
 	sums   sums              // of what times do not tell of
 
 	secrets *redact.Finder // see Options.Secrets
+	ended   time.Time      // of the run; zero = it ends when Compare looks
 }
 
 // keptAt is a piece of the store.
@@ -94,6 +95,18 @@ func (b *Before) Close() error {
 		_ = os.Remove(b.store.Name())
 	}
 	return b.root.Close()
+}
+
+// Leave keeps both for Reopen, and when the run had ended; zero changes nothing of that.
+func (b *Before) Leave(ended time.Time) error {
+	if b.store != nil {
+		_ = b.store.Close()
+	}
+	err := b.root.Close()
+	if b.record != "" && !ended.IsZero() {
+		err = errors.Join(err, os.Chtimes(b.record, ended, ended))
+	}
+	return err
 }
 
 // remember notes the blobs of clean files and copies the others.

@@ -100,13 +100,16 @@ type candidate struct {
 	set *changes.Set // nil = it is not read yet, or cannot be
 }
 
-// isCompared reports whether the run kept what changed.
-func (c *candidate) isCompared() bool { return hasChanges(c.run.Folder) }
+// isCompared reports whether the run kept what changed, or what Finish finds it with.
+func (c *candidate) isCompared() bool { return hasChanges(c.run) }
 
 // changedFiles reports whether the run changed files. Changes that cannot be read count:
 // whoever opens them is told.
 func (c *candidate) changedFiles() bool {
 	if c.set == nil && c.isCompared() {
+		if changes.IsLeft(c.run.Folder) {
+			return true
+		}
 		set, err := changes.Load(c.run.Folder)
 		if err != nil {
 			return true
@@ -183,10 +186,13 @@ func (c *candidate) passedOver(p Purpose) string {
 // named is the folder of the run that name means.
 func named(h runs.Home, name string) (string, error) {
 	folder, err := h.Folder("", name)
-	if err != nil || hasChanges(folder) {
+	if err != nil || filekind.IsRegular(filepath.Join(folder, changes.SetFile)) {
 		return folder, err
 	}
 	r, ok := h.Run(folder)
+	if ok && hasChanges(r) {
+		return folder, nil
+	}
 	if !ok {
 		err := fmt.Errorf("%s is not the folder of a run", name)
 		return "", exitcode.With(exitcode.NoInput, diag.WithHint(err, "runs are kept in %s", h.Dir()))
@@ -195,8 +201,8 @@ func named(h runs.Home, name string) (string, error) {
 	return "", exitcode.With(exitcode.NoInput, diag.WithHint(err, "%s", nothingToReview(r)))
 }
 
-func hasChanges(folder string) bool {
-	return filekind.IsRegular(filepath.Join(folder, changes.SetFile))
+func hasChanges(r runs.Run) bool {
+	return filekind.IsRegular(filepath.Join(r.Folder, changes.SetFile)) || changes.IsLeft(r.Folder) && !r.IsUnreaped()
 }
 
 // nothingToReview says why a run kept no changes.
@@ -210,6 +216,9 @@ func nothingToReview(r runs.Run) string {
 	case r.Workspace == "ro" || r.Workspace == "none":
 		return fmt.Sprintf("the run %s has nothing to review: with --workspace %s its agent could change no file of the project",
 			r.ID, r.Workspace)
+	}
+	if r.IsUnreaped() {
+		return fmt.Sprintf("the program of the run %s was killed, and its work is taken when the engine answers that it was on", r.ID)
 	}
 	if tree := filepath.Join(r.Folder, sandbox.TreeFolder); filekind.IsFolder(tree) {
 		return fmt.Sprintf("the run %s ended before it looked for changes; its agent's copy of the project is there: diff -r %s %s",

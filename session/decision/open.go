@@ -33,6 +33,7 @@ type Run struct {
 	Review *review.Review
 	Taken  Taken
 	input  review.Input // without set and diff
+	ended  int64        // see changes.Set.Ended
 }
 
 // Open reads a run from its folder and reviews the changes of its files.
@@ -61,6 +62,7 @@ func (r *Run) review() (err error) {
 	if r.Review, err = review.New(in); err != nil {
 		return exitcode.With(exitcode.Config, err)
 	}
+	r.ended = in.Set.Ended
 	return nil
 }
 
@@ -316,8 +318,8 @@ func (r *Run) settle(decided Taken, dry bool) ([]Outcome, error) {
 	if err == nil {
 		defer former.Close()
 	}
-	ended := int64(0)
-	if info, err := os.Stat(filepath.Join(r.Folder, changes.SetFile)); err == nil {
+	ended := r.ended
+	if info, err := os.Stat(filepath.Join(r.Folder, changes.SetFile)); ended == 0 && err == nil {
 		ended = info.ModTime().UnixNano()
 	}
 	return Settle(r.Work, former, ended, r.Review.Files, Decisions{Now: decided, Earlier: r.Taken}, dry)

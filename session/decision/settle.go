@@ -220,6 +220,9 @@ func (s *settler) plan(f *review.File) (*step, error) {
 	if len(out) == len(f.Hunks) && s.isAsBefore(f) {
 		return &step{f.Path, thing{state: f.Change.Before, sum: f.Change.SumWas}, thing{state: f.Change.Before, sum: f.Change.SumWas}}, nil
 	}
+	if f.Change.Later {
+		return nil, ErrChanged
+	}
 	want, err := s.holding(f, out)
 	if err != nil {
 		return nil, err

@@ -57,6 +57,9 @@ func (r Run) Outcome() string {
 // GoesOn reports whether the run has not ended.
 func (r Run) GoesOn() bool { return r.Result == running }
 
+// IsUnreaped reports whether the run goes on, or was killed and is not cleaned up.
+func (r Run) IsUnreaped() bool { return sandbox.IsUnreaped(r.home.Live(), r.ID) }
+
 // List lists the runs of a project, or with "" all, the newest first.
 func (h Home) List(project string) (runs []Run) {
 	for id, folder := range h.newest() {

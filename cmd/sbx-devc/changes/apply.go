@@ -9,6 +9,7 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session/decision"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
@@ -38,13 +39,14 @@ a terminal asks once. Elsewhere it refuses files that act before anyone runs the
 (git, shells, editors, agents, hooks, CI and installs obey it, or it is not what it
 looks like), unless --accept-dangerous names it.
 
-The commits of a run whose program was killed are taken by the next 'sbx-devc run',
-which says so. apply searches them for the values that the run's secrets have now, but
-for those of a cmd: source, which does not run a second time.
+The work of a run whose program was killed is taken by the next 'sbx-devc run', diff,
+review, apply or discard, which says so. It is searched for the values that the run's
+secrets have now, but for those of a cmd: source, which does not run a second time.
 
 Exit code 1: the repository has another branch of that name, git refuses the commits,
 or a file is left as it is; 64: wrong usage; 66: there is no such run, or it left
-nothing to take; 77: it is dangerous, and was not accepted.`,
+nothing to take; 73: a file or a branch could not be written, as on a full disk: make
+room and apply again; 77: it is dangerous, and was not accepted.`,
 		Example: `  sbx-devc apply
   sbx-devc apply 20260102-150405-ab12cd
   git log -p main..sbx/20260102-150405-ab12cd
@@ -104,7 +106,15 @@ func apply(ctx context.Context, a *cli.App, accept, args []string) (err error) {
 		sayApplied(ctx, a, run, some)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return exitcode.With(exitcode.Failed, err)
+		return exitcode.With(failureCode(err), err)
 	}
 	return nil
+}
+
+// failureCode is that of work that is not done, or not all of it.
+func failureCode(err error) int {
+	if code, _ := exitcode.Of(err, exitcode.Failed); code == exitcode.CantWrite || sandbox.IsUnwritten(err) {
+		return exitcode.CantWrite
+	}
+	return exitcode.Failed
 }

@@ -93,15 +93,20 @@ func showDiff(ctx context.Context, a *cli.App, o diffOptions, args []string) err
 }
 
 // meantRun is the run that is meant. Where that is not the newest one of the project, it
-// says so.
+// says so. Runs whose program was killed are cleaned up first, and what they changed is
+// looked for.
 func meantRun(ctx context.Context, a *cli.App, args []string, purpose decision.Purpose) (decision.Meant, error) {
 	project, name, err := projects.Meant(a, args)
 	if err != nil {
 		return decision.Meant{}, err
 	}
+	projects.Runs(a).Reap(ctx)
 	m, err := decision.Find(ctx, projects.Runs(a), project, name, purpose)
 	if err == nil && m.Note != "" {
 		a.SayLine("note: %s; this is about an earlier run, %s", m.Note, filepath.Base(m.Folder))
+	}
+	if err == nil {
+		err = decision.Finish(ctx, m.Folder, secretValues(a))
 	}
 	return m, err
 }

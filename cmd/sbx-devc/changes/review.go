@@ -16,6 +16,7 @@ import (
 	"github.com/org/claude-sandbox/internal/pathglob"
 	"github.com/org/claude-sandbox/internal/shellword"
 	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session/decision"
 	"github.com/org/claude-sandbox/session/review"
 )
@@ -52,7 +53,8 @@ review only reports.
 name. In a glob "**" stands for any number of folders.
 
 Exit code 1: something is left as it is, or undecided after --auto-apply; 64: wrong
-usage; 66: there is no such run; 73: the page could not be written.`,
+usage; 66: there is no such run; 73: the page, or a file of the project, could not be
+written, as on a full disk.`,
 		Example: `  sbx-devc review
   sbx-devc review --html review.html
   sbx-devc review --auto-apply 'src/**' --auto-apply 'docs/**'
@@ -155,17 +157,21 @@ func settle(a *cli.App, run *decision.Run, decided decision.Taken) error {
 		code, _ := exitcode.Of(err, exitcode.Internal)
 		return exitcode.With(code, err)
 	}
+	code := exitcode.Failed
 	for _, o := range settled.Outcomes {
 		switch {
 		case o.Err != nil:
 			a.SayLine("! %s: %v", o.Path, o.Err)
+			if sandbox.IsUnwritten(o.Err) {
+				code = exitcode.CantWrite
+			}
 		case o.Done != "":
 			a.SayLine("%s: %s", o.Path, o.Done)
 		}
 	}
 	a.SayLine("%s accepted, %d refused", visible.Count(settled.Accepted, "change"), settled.Refused)
 	if settled.Left > 0 {
-		return exitcode.With(exitcode.Failed, fmt.Errorf("left alone: %s, as said above", visible.Count(settled.Left, "path")))
+		return exitcode.With(code, fmt.Errorf("left alone: %s, as said above", visible.Count(settled.Left, "path")))
 	}
 	return nil
 }
