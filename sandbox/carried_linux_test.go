@@ -204,6 +204,7 @@ func TestUserOfAFarEngine(t *testing.T) {
 		t.Errorf("%s is of this machine", e.Host())
 	}
 	carriedJob(t, e, podmanImage, workspace.Copy)
+	readFarJob(t, e)
 	killedFarJob(t, e)
 	t.Setenv("DOCKER_HOST", "unix://"+forwarded)
 	near, err := engine.Connect(t.Context())
@@ -212,6 +213,24 @@ func TestUserOfAFarEngine(t *testing.T) {
 	}
 	defer near.Close()
 	carriedJob(t, near, podmanImage, workspace.Clone)
+}
+
+// readFarJob has an agent on another machine's engine read the project as it is, which it
+// cannot write. Nothing is left of that here.
+func readFarJob(t *testing.T, e *engine.Engine) {
+	t.Helper()
+	r := newRepository(t)
+	r.write("a.txt", "not committed\n")
+	before := snapshot(t, r.dir)
+	o := onCopy(workspace.ReadOnly, `cat a.txt; git log -1 --format=%s; ! touch new 2>/dev/null; ! echo x 2>/dev/null >a.txt; rm -rf a.txt 2>/dev/null; cat a.txt`)
+	o.Remote = true
+	tr := (&trial{options: o, dir: r.dir, image: podmanImage}).run(t, e)
+	if tr.err != nil || tr.stdout.String() != "not committed\none\nnot committed\n" {
+		t.Errorf("%v: %q %s", tr.err, tr.stdout.String(), tr.stderr.String())
+	}
+	if _, err := os.Lstat(filepath.Join(tr.state, TreeFolder)); err == nil || snapshot(t, r.dir) != before || tr.result.WorkTree != "" {
+		t.Errorf("the copy is there: %v; tree %q", err == nil, tr.result.WorkTree)
+	}
 }
 
 // An engine of another machine, by TLS, that has no folder of this one: agents work on a

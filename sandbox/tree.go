@@ -34,7 +34,7 @@ type tree struct {
 // its content, and the folder what the agent left there, see fetch.
 func (t *tree) make(ctx context.Context) error {
 	p := t.plan
-	if !p.Place.Mode.IsCopy() {
+	if !p.Place.Mode.IsCopy() && !p.Carried() {
 		return nil
 	}
 	if p.Project.Dir != t.folder.path(TreeFolder) {

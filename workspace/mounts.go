@@ -113,7 +113,7 @@ func (w *Workspace) Mounts(target string, mode Mode, more []string) (*Mounts, er
 func (m Mode) IsCopy() bool { return m == Copy || m == Clone }
 
 // CopyMounts decides how tree, a folder for the run alone, is shown at target in the
-// mode Copy or Clone, with git directories of the agent's own. Nothing in it is
+// mode Copy, Clone or, where the agent cannot write it, ReadOnly, with git directories of the agent's own. Nothing in it is
 // protected, because programs of the host obey nothing there; a person looks at what
 // changed before it comes into the project. A clone needs a repository of the
 // project's own: the error wraps ErrRefused.
@@ -130,7 +130,7 @@ func (w *Workspace) CopyMounts(target string, mode Mode, tree string) (*Mounts, 
 	}
 	m := &Mounts{Dir: tree, Target: target, mode: mode, Git: gitdir.NewLayout(facts, target)}
 	outside, covers := m.gitMounts(nil)
-	m.List = slices.AppendSeq(append(outside, Mount{Source: tree, Target: target}), maps.Values(covers))
+	m.List = slices.AppendSeq(append(outside, Mount{Source: tree, Target: target, ReadOnly: mode == ReadOnly}), maps.Values(covers))
 	slices.SortFunc(m.List, func(a, b Mount) int { return strings.Compare(a.Target, b.Target) })
 	return m, nil
 }

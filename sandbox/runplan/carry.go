@@ -1,10 +1,19 @@
 package runplan
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/org/claude-sandbox/workspace"
+)
 
 // CarriedFolder holds the volumes of the firewall's container with what a run carries to an
 // engine that does not share this machine's files, see workspace.Mounts.Carry.
 const CarriedFolder = "/.sbx-carried"
+
+// carries reports whether a run has to bring its project to an engine of another machine.
+func carries(o Options, mode workspace.Mode) bool {
+	return o.Remote && (mode.IsCopy() || mode == workspace.ReadOnly)
+}
 
 // Carried reports whether the copy of the project lies in a volume of the engine.
 func (p *Plan) Carried() bool { return len(p.Project.Carried) > 0 }
@@ -26,6 +35,9 @@ func (p *Plan) carry() {
 	p.Project.Carry(CarriedFolder)
 	p.Agent.Mounts = slices.Concat(EngineMounts(p.Project.List), p.Agent.Mounts[before:])
 	p.Sidecar.Volumes = append(slices.Clone(p.Sidecar.Volumes), p.carriedVolumes()...)
-	p.Notes = append(p.Notes, "the engine does not share this machine's files: the agent's copy goes there and comes back when the agent "+
-		"has ended")
+	comes := "the agent's copy goes there and comes back when the agent has ended"
+	if p.Place.Mode == workspace.ReadOnly {
+		comes = "the agent reads a copy of the project there"
+	}
+	p.Notes = append(p.Notes, "the engine does not share this machine's files: "+comes)
 }

@@ -41,7 +41,7 @@ func (p *Plan) FitEngine(ctx context.Context, e *engine.Engine) error {
 	if at >= 0 && d.Remote {
 		what := append(p.Project.Outermost(), p.Project.List[at])[0].Source
 		return diag.WithHint(fmt.Errorf("%w: %s cannot be mounted by the engine at %s", ErrElsewhere, what, e.Host()),
-			"--workspace clone works there on the last commit and --workspace copy on the folder as it is, both without --mount; "+
+			"--workspace clone works there on the last commit, --workspace copy on the folder as it is and ro reads that, all without --mount; "+
 				"or use an engine of this machine (unset DOCKER_HOST, 'docker context use default')")
 	}
 	if at < 0 && elsewhere {

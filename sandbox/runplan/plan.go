@@ -171,7 +171,7 @@ func (o Options) Plan(accepted settings.Accepted, f Facts) (*Plan, error) {
 	}
 	p.Sidecar = p.sidecar(o, f)
 	p.Agent = p.agent(o, s, f)
-	if o.Remote && mode.IsCopy() {
+	if carries(o, mode) {
 		p.carry()
 	}
 	if s.Secrets, err = p.bindKeys(s); err != nil {
@@ -196,7 +196,7 @@ func (o Options) Plan(accepted settings.Accepted, f Facts) (*Plan, error) {
 // repository to keep them.
 func repositoryWarnings(w *workspace.Workspace, mode workspace.Mode) []string {
 	switch {
-	case mode == workspace.None, w.Paths[".git"] != workspace.Missing:
+	case mode == workspace.None, mode == workspace.ReadOnly, w.Paths[".git"] != workspace.Missing:
 		return nil
 	case w.Above != "":
 		return []string{fmt.Sprintf("%s is a part of the repository %s, which stays outside: a repository that the agent makes ends with the "+

@@ -36,7 +36,7 @@ func workspaceMode(o Options, s settings.Settings, w *workspace.Workspace) (work
 
 // projectMounts decides how the project is shown.
 func projectMounts(o Options, w *workspace.Workspace, mode workspace.Mode, protect []string) (*workspace.Mounts, error) {
-	if !mode.IsCopy() {
+	if !mode.IsCopy() && !carries(o, mode) {
 		return w.Mounts(WorkspaceTarget, mode, protect)
 	}
 	if o.Tree == "" {
