@@ -563,3 +563,22 @@ func TestDecisionsAreRemembered(t *testing.T) {
 		t.Error(got, err)
 	}
 }
+
+// A program was killed, and what changed after its run may be the user's: nothing of that is
+// undone, whatever it is now.
+func TestWhatChangedAfterTheRunStays(t *testing.T) {
+	r := try(t, false)
+	before := shell(t, r.work.Project, "ls -lAR; cat src/many.go end.txt")
+	for i := range r.review.Files {
+		r.review.Files[i].Change.Later = true
+	}
+	failed := settle(t, r, func(string) bool { return false })
+	for _, f := range r.review.Files {
+		if !errors.Is(failed[f.Path], ErrChanged) {
+			t.Errorf("%s: %v", f.Path, failed[f.Path])
+		}
+	}
+	if after := shell(t, r.work.Project, "ls -lAR; cat src/many.go end.txt"); after != before {
+		t.Errorf("the project was\n%sand is\n%s", before, after)
+	}
+}
