@@ -339,8 +339,8 @@ func terminalJob(t *testing.T, e *engine.Engine) {
 // runs an agent.
 const supervised = "SBX_TEST_SUPERVISED"
 
-// TestSupervisorToKill is the program that TestKilledOnPodman
-// kills; on its own it does nothing. Its agent ignores signals and works for ever.
+// TestSupervisorToKill is the program that killedJob kills; on its own it does nothing. Its
+// agent ignores signals and works for ever.
 func TestSupervisorToKill(t *testing.T) {
 	dir := os.Getenv(supervised)
 	if dir == "" {
@@ -355,8 +355,11 @@ exec 3<> <(:); while :; do echo x >>work; read -t 0.05 -u 3; done`)}).run(t, e)
 }
 
 // Attack: the same as TestAttackTheSupervisorIsKilled in cmd/sbx-devc, on Podman.
-func TestKilledOnPodman(t *testing.T) {
-	e := startPodman(t)
+func TestKilledOnPodman(t *testing.T) { killedJob(t, startPodman(t)) }
+
+// killedJob kills the program of a run outright: its containers end, and the agent with them.
+func killedJob(t *testing.T, e *engine.Engine) {
+	t.Helper()
 	dir := newProject(t, false)
 	cmd := exec.Command(os.Args[0], "-test.run=^TestSupervisorToKill$", "-test.v")
 	cmd.Env = append(os.Environ(), supervised+"="+dir)

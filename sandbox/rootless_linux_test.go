@@ -85,6 +85,7 @@ func TestUserOfRootlessPodman(t *testing.T) {
 	commitJob(t, e)
 	execJob(t, e)
 	terminalJob(t, e)
+	killedJob(t, e)
 }
 
 // The main job on a Podman of an ordinary user: as on root's, and what the agent writes is
