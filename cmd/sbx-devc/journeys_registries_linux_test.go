@@ -96,6 +96,25 @@ summary: x
 	}
 }
 
+// composerPackage is a package of Composer with its repository.
+func composerPackage() map[string][]byte {
+	var out bytes.Buffer
+	zw := zip.NewWriter(&out)
+	for _, f := range [][2]string{
+		{"hello/composer.json", `{"name": "acme/hello", "autoload": {"files": ["hello.php"]}}`},
+		{"hello/hello.php", "<?php function hello() { return 'hello'; }\n"},
+	} {
+		w, _ := zw.Create(f[0]) // into memory
+		_, _ = w.Write([]byte(f[1]))
+	}
+	_ = zw.Close()
+	return map[string][]byte{
+		"packages.json": []byte(`{"packages": {"acme/hello": {"1.0.0": {"name": "acme/hello", "version": "1.0.0",
+			"autoload": {"files": ["hello.php"]}, "dist": {"type": "zip", "url": "http://packagist.test/hello.zip"}}}}}`),
+		"hello.zip": out.Bytes(),
+	}
+}
+
 // tarred packs files, each after its name.
 func tarred(namesAndTexts ...string) []byte {
 	var out bytes.Buffer

@@ -15,6 +15,8 @@ type journey struct {
 	// network $NETWORK, from a folder with the files of serve; "" = nothing.
 	network string
 	serve   map[string][]byte
+	before  string   // what the user types between init and run; "" = nothing
+	after   string   // on the host, when all is over; "" = nothing
 	says    []string // lines of run's report
 	work    string   // the agent's: install, test; what it leaves is committed after it
 	again   string   // the agent's second run, in a sandbox without a network: caches; "" = none
@@ -121,6 +123,18 @@ X`,
 		check: `grep -q hello.word f.py`,
 	},
 	{
+		name: "python, uv",
+		clone: `printf '[project]\nname = "app"\nversion = "1"\nrequires-python = ">=3.9"\ndependencies = ["hello"]\n\n' >pyproject.toml
+			printf '[[tool.uv.index]]\nurl = "http://pypi.test/simple/"\ndefault = true\n' >>pyproject.toml; printf '%s\n' .venv __pycache__ >.gitignore
+			printf 'import unittest\nfrom f import f\n\nclass T(unittest.TestCase):\n    def test(self):\n        self.assertEqual(f(), "hello")\n' >test_f.py
+			echo 'f = None' >f.py`,
+		serve: wheel(), network: serveStatic + ` pypi.test`, flags: "--engine-network NETWORK --allow pypi.test --private pypi.test",
+		work: `printf 'import hello\n\ndef f():\n    return hello.word()\n' >f.py && uv sync && uv run python -m unittest &&
+			uv cache dir | grep "^$HOME/.cache/" && uvx --from hello python -c 'import hello'`,
+		again: `rm -rf .venv && uv sync --offline --frozen && uv run --offline python -m unittest && echo '# again' >>f.py`,
+		check: `test -f uv.lock && grep -q hello.word f.py`,
+	},
+	{
 		name: "a linked worktree", from: "../feature", uids: []int{1000, 1001, 0},
 		clone: `echo one >a; git add a; git commit -q -m one; git worktree add -q -b feature ../feature`,
 		work:  `test "$(git rev-parse --abbrev-ref HEAD)" = feature && echo two >a && git log --format=%s | grep -q one`,
@@ -143,10 +157,20 @@ X`,
 		check: `test -e packages/web/done`,
 	},
 	{
-		name:    "a Compose service by name and port",
-		clone:   `echo '{"name": "app", "private": true}' >package.json`,
-		network: `docker run -d --network $NETWORK --network-alias db node:22-bookworm-slim node -e 'require("net").createServer(s => s.end("rows")).listen(5432)'`,
-		flags:   "--engine-network NETWORK --allow db:5432 --private db",
+		// The service is on the network that Compose made: nobody names that.
+		name: "a Compose service by name and port",
+		clone: `echo '{"name": "app", "private": true}' >package.json
+			cat >compose.yaml <<'X'
+version: "3"
+services:
+  web: {build: ., ports: ["3000:3000"]}
+  db:
+    image: node:22-bookworm-slim
+    expose: ["5432"]
+    command: [node, -e, "require('net').createServer(s => s.end('rows')).listen(5432)"]
+X`,
+		init: "--allow db:5432", before: "docker-compose up -d db", after: "docker-compose down",
+		says: []string{"for db"},
 		work: `node -e 'require("net").connect(5432, "db").on("data", d => require("fs").writeFileSync("rows", d)).on("error", e => { throw e })' &&
 			! timeout 5 bash -c 'exec 3<>/dev/tcp/db/5433'`,
 		check: `test "$(cat rows)" = rows`,
@@ -206,6 +230,30 @@ X
 			find "$HOME/.cache/gradle" -name 'junit-4.x.jar' | grep -q .`,
 		again: `rm -rf build .gradle && gradle --no-daemon --offline test && echo '// again' >>src/main/java/A.java`,
 		check: `grep -q hello src/main/java/A.java && grep -q '"gradle"' .devcontainer/sandbox.jsonc`,
+	},
+	{
+		name: "php",
+		clone: `echo vendor >.gitignore; echo '<?php exit(1);' >test.php
+			cat >composer.json <<'X'
+{"name": "org/app", "require": {"acme/hello": "1.0.0"}, "config": {"secure-http": false},
+ "repositories": [{"type": "composer", "url": "http://packagist.test"}, {"packagist.org": false}]}
+X`,
+		serve: composerPackage(), network: serveStatic + ` packagist.test`,
+		flags: "--engine-network NETWORK --allow packagist.test --private packagist.test",
+		work:  `composer install && echo '<?php require "vendor/autoload.php"; exit(hello() === "hello" ? 0 : 1);' >test.php && php test.php`,
+		again: `rm -rf vendor && COMPOSER_DISABLE_NETWORK=1 composer install && php test.php && echo '// again' >>test.php`,
+		check: `test -f composer.lock`,
+	},
+	{
+		name: "two languages, Go and Node",
+		clone: `printf 'module example.org/app\n\ngo 1.21\n' >go.mod; mkdir web; echo node_modules >.gitignore
+			printf 'package app\n\nfunc F() string { return "" }\n' >f.go
+			printf 'package app\n\nimport "testing"\n\nfunc TestF(t *testing.T) {\n\tif F() != "hello" {\n\t\tt.Fatal(F())\n\t}\n}\n' >f_test.go
+			echo '{"name": "web", "private": true, "engines": {"node": ">=22"}, "dependencies": {"is-number": "7.0.0"}}' >web/package.json
+			echo 'if (!require("is-number")(require("./f"))) throw "no"' >web/test.js; echo 'module.exports = NaN' >web/f.js`,
+		work: `printf 'package app\n\nfunc F() string { return "hello" }\n' >f.go && go test ./... &&
+			cd web && npm install --no-audit --no-fund && echo 'module.exports = 1' >f.js && node test.js && cd ..`,
+		check: `test -f web/package-lock.json && grep -q hello f.go`,
 	},
 	{
 		name: "150,000 files",

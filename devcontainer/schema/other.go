@@ -54,7 +54,7 @@ var madeShape = shape{kinds: anyObj.kinds, what: anyObj.what, rest: &shape{}, ne
 		"$schema": text, "lockVersion": {kinds: number.kinds, what: "a whole number", integer: true, min: 1},
 		"template": {kinds: anyObj.kinds, what: anyObj.what, rest: &shape{},
 			props: map[string]shape{"id": text, "version": text, "digest": text}},
-		"options": textMap, "presets": list, "allow": list, "facts": anyObj, "claude": anyObj, "sbxInit": anyObj,
+		"options": textMap, "presets": list, "allow": list, "private": list, "facts": anyObj, "claude": anyObj, "sbxInit": anyObj,
 		"images": {kinds: list.kinds, what: "an array of images", items: &shape{kinds: anyObj.kinds, what: anyObj.what, rest: &shape{},
 			props: map[string]shape{"reference": text, "digest": text}}},
 		"base": {kinds: anyObj.kinds, what: anyObj.what, rest: &list},

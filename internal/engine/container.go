@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -137,6 +138,8 @@ type Container struct {
 	Running bool
 	Ended   bool     // it does not run, and is not about to
 	Sources []string // what is bind-mounted into it, as paths of the engine's machine
+	// Networks are the names of those that it is in, sorted.
+	Networks []string
 }
 
 // Containers returns all containers, running or not, with the label key=value, sorted
@@ -161,6 +164,9 @@ func (e *Engine) Containers(ctx context.Context, key, value string) ([]Container
 			if m.Type == mount.TypeBind {
 				one.Sources = append(one.Sources, m.Source)
 			}
+		}
+		if c.NetworkSettings != nil {
+			one.Networks = slices.Sorted(maps.Keys(c.NetworkSettings.Networks))
 		}
 		all = append(all, one)
 	}

@@ -20,6 +20,10 @@ import (
 // root or to nobody in particular. It is the one that our images create.
 const fallbackUID = 1000
 
+// DefaultNetwork is the engine's network that a run's firewall is in unless somebody says
+// otherwise.
+const DefaultNetwork = "bridge"
+
 // RoleSidecar is LabelRole of the container that holds the firewall.
 const RoleSidecar = "sidecar"
 
@@ -44,7 +48,7 @@ func (p *Plan) labels(role, dir string) map[string]string {
 // sidecar is the container that owns the network namespace and its rules. Its
 // image is trusted: it is never one that the project names.
 func (p *Plan) sidecar(o Options, f Facts) engine.Spec {
-	network := cmp.Or(o.EngineNetwork, "bridge")
+	network := cmp.Or(o.EngineNetwork, DefaultNetwork)
 	if p.Network.Mode == firewall.ModeNone {
 		network = "none"
 	}

@@ -14,6 +14,7 @@ type Report struct {
 	Template Proposal   // Value is "" when nothing speaks for a template
 	Presets  []Proposal // well-known lists, in the order found
 	Hosts    []Proposal // allowlist entries that only a person may add
+	Services []Proposal // such entries for services of the project's Compose file, which have private addresses
 	Notes    []Proposal // Value is a sentence for the user
 	// Languages are those that the project is written in.
 	Languages []Language
@@ -77,6 +78,7 @@ func Look(dir string) (Report, error) {
 	l.registries()
 	l.git()
 	l.mcp()
+	l.services()
 	l.firewallScripts()
 	if t.cut {
 		l.report.Notes = append(l.report.Notes, Proposal{Value: "the project is large: only a part of its folders was looked at"})

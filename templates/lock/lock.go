@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/templates"
 )
 
@@ -32,6 +33,7 @@ type Lock struct {
 	Tools   []string          `json:"tools,omitempty"` // of further languages, as templates.AddTools takes them
 	Presets []string          `json:"presets"`         // added to the template's
 	Allow   []string          `json:"allow"`
+	Private []string          `json:"private,omitempty"` // names of Allow that lead to private addresses
 	// Facts are what init found in the project, so that an update does not
 	// depend on whose clone it runs in.
 	Facts    templates.Facts `json:"facts"`
@@ -76,6 +78,7 @@ type Input struct {
 	Options        map[string]string
 	Tools          []string // of further languages, as templates.AddTools takes them
 	Presets, Allow []string
+	Private        []string // names of Allow that lead to private addresses
 	Facts          templates.Facts
 	Workflow       bool
 }
@@ -93,7 +96,7 @@ func New(in Input, initSHA256 map[string]string) (*Lock, []templates.File, error
 		files, err = templates.AddTools(files, in.Tools)
 	}
 	if err == nil {
-		files, err = templates.Adapt(files, in.Facts, in.Presets, in.Allow)
+		files, err = templates.Adapt(files, in.Facts, settings.Lists{Presets: in.Presets, Allow: in.Allow, Private: in.Private})
 	}
 	if err == nil && in.Workflow {
 		var w templates.File
@@ -110,6 +113,7 @@ func New(in Input, initSHA256 map[string]string) (*Lock, []templates.File, error
 		Tools:    in.Tools,
 		Presets:  append([]string{}, in.Presets...),
 		Allow:    append([]string{}, in.Allow...),
+		Private:  in.Private,
 		Facts:    in.Facts,
 		Workflow: in.Workflow,
 		SbxInit:  SbxInit{Image: t.Value("initImage", in.Options)},
@@ -131,7 +135,7 @@ func New(in Input, initSHA256 map[string]string) (*Lock, []templates.File, error
 
 // Input returns what the lock's files were asked for.
 func (l *Lock) Input() Input {
-	return Input{l.Template.ID, l.Options, l.Tools, l.Presets, l.Allow, l.Facts, l.Workflow}
+	return Input{l.Template.ID, l.Options, l.Tools, l.Presets, l.Allow, l.Private, l.Facts, l.Workflow}
 }
 
 // BaseFile returns what the template wrote at path, or nil.

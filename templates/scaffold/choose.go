@@ -38,7 +38,7 @@ type Request struct {
 // and well-known presets count, never a host. Errors carry exitcode.Usage. It is pure.
 func Choose(r Request, report detect.Report) (lock.Input, error) {
 	c := lock.Input{Template: r.Template, Options: map[string]string{}, Tools: slices.Clone(r.Tools), Presets: slices.Clone(r.Presets),
-		Allow: slices.Clone(r.Allow), Workflow: r.Workflow}
+		Allow: slices.Clone(r.Allow), Private: report.PrivateNames(r.Allow), Workflow: r.Workflow}
 	err := r.topology(&c)
 	if err == nil {
 		err = SetOptions(c.Options, r.Options)

@@ -41,6 +41,11 @@ func Reasons(r detect.Report, c lock.Input) (lines []string) {
 			say("not allowed: "+p.Value, p, "; --allow "+p.Value+" adds it")
 		}
 	}
+	for _, p := range r.Services {
+		if !slices.Contains(c.Allow, p.Value) {
+			say("not allowed: "+p.Value, p, "; 'sbx-devc allow --private "+p.Value+"' opens it afterwards")
+		}
+	}
 	for _, p := range r.Notes {
 		where := ""
 		if p.File != "" {

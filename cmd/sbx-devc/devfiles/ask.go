@@ -166,7 +166,7 @@ func askHosts(ctx context.Context, to *ask.Terminal, r detect.Report, c lock.Inp
 // that are not allowed yet.
 func askAllow(ctx context.Context, to *ask.Terminal, r detect.Report, c *lock.Input) error {
 	var hosts []ask.Option
-	for _, p := range r.Hosts {
+	for _, p := range slices.Concat(r.Hosts, r.Services) {
 		if !slices.Contains(c.Allow, p.Value) {
 			hosts = append(hosts, ask.Option{Value: p.Value, Label: fmt.Sprintf("%s: %s (%s)", p.Value, p.Reason, p.Where())})
 		}
@@ -176,6 +176,7 @@ func askAllow(ctx context.Context, to *ask.Terminal, r detect.Report, c *lock.In
 	}
 	agreed, err := to.Some(ctx, "Allow which hosts? The project's files name them", hosts, nil)
 	c.Allow = append(c.Allow, agreed...)
+	c.Private = r.PrivateNames(c.Allow)
 	return cli.Unanswered(err)
 }
 

@@ -37,7 +37,7 @@ func extend(ctx context.Context, a *cli.App, to *ask.Terminal, o initOptions, di
 	if report.Hosts, err = adopt.NewHosts(report.Hosts, in.Presets, in.Allow); err != nil {
 		return exitcode.With(exitcode.Internal, err)
 	}
-	report.Template = detect.Proposal{}
+	report.Template, report.Services = detect.Proposal{}, nil // the Feature's options name services, by hand
 	a.Say(scaffold.Reasons(report, in))
 	x, err := adopt.Plan(dir, config, in.Presets, in.Allow)
 	if err != nil {

@@ -204,6 +204,9 @@ func writeDraft(ctx context.Context, a *cli.App, draft *scaffold.Draft, dir scaf
 		fmt.Fprintln(a.Stderr, "sbx-devc: nothing to write: the files are there as they would be written")
 	}
 	wrote(a, dir, written)
+	if len(in.Private) > 0 {
+		notes = append(notes, servicesNote)
+	}
 	sayNotes(a, notes)
 	projects.NoteClosed(a, string(dir))
 	own := map[string][]byte{}

@@ -75,6 +75,10 @@ func loadInit(ctx context.Context, a *cli.App) {
 	}
 }
 
+// servicesNote says how a run and a dev container reach the services of a Compose file.
+const servicesNote = "a run joins the network of the project's Compose services while they run; " +
+	"for the dev container add it to \"runArgs\", as \"--network=NAME\" ('docker network ls' shows the name)"
+
 // endsContainer says what ends a running dev container, before it happens.
 const endsContainer = "sbx-devc: note: 'git config', 'git remote add' or 'git push -u' on this machine ends the running container: " +
 	"use git inside, or stop it first\n"

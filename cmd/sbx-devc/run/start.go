@@ -151,6 +151,9 @@ func (l *launch) bring(ctx context.Context, e *engine.Engine) error {
 	bring := images.Images{Engine: e, Getenv: l.Getenv, Progress: progress, Option: "--image", Cache: cache, Choice: l.choice,
 		Published: release.FirewallImage()}
 	defer progress.Await(session.WaitingForImages, session.SilentEngine)()
+	if err := session.JoinServices(ctx, e, l.plan, l.host.Say); err != nil {
+		return err
+	}
 	if err := bring.Bring(ctx, l.plan); err != nil || l.o.containers.noCache || l.o.profile.fresh {
 		return err
 	}

@@ -313,6 +313,7 @@ var allowed = map[string][]string{
 		"templates/scaffold",
 	},
 	"templates/detect": {
+		"devcontainer/compose",
 		"firewall",
 		"internal/jsonc",
 	},
@@ -320,6 +321,7 @@ var allowed = map[string][]string{
 		"devcontainer/compose",
 		"devcontainer/dockerfile",
 		"internal/jsonc",
+		"settings",
 		"templates",
 		"templates/merge",
 	},
