@@ -68,7 +68,7 @@ func servicesNetwork(containers []engine.Container, wanted []string) (network st
 			continue
 		}
 		for _, n := range c.Networks {
-			if !slices.Contains(in[n], name) {
+			if runplan.OwnsNetwork(n) && !slices.Contains(in[n], name) {
 				in[n] = append(in[n], name)
 			}
 		}

@@ -15,6 +15,7 @@ func TestServicesNetwork(t *testing.T) {
 	}
 	all := []engine.Container{
 		service("db", true, "app_back", "app_default"), service("cache", true, "app_back"), service("mail", false, "app_mail"), service("web", true, "app_default"),
+		service("proxy", true, "host"), service("proxy", true, "none"),
 	}
 	for _, c := range []struct {
 		wanted, found []string
@@ -24,6 +25,7 @@ func TestServicesNetwork(t *testing.T) {
 		{[]string{"db"}, []string{"db"}, "app_back"},
 		{[]string{"mail"}, nil, ""}, // it does not run
 		{[]string{"other"}, nil, ""},
+		{[]string{"proxy"}, nil, ""}, // the firewall would close this machine's network
 	} {
 		network, found := servicesNetwork(all, c.wanted)
 		if slices.Sort(found); network != c.network || !slices.Equal(found, c.found) {

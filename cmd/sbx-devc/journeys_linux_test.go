@@ -326,7 +326,7 @@ func (w *walk) do(j journey) {
 	if j.after != "" {
 		w.t.Cleanup(func() { _ = exec.Command("sh", "-c", "cd "+w.project+" && "+j.after).Run() })
 	}
-	w.step(strings.TrimSpace("sbx-devc init --yes "+j.init+w.uv()), "", nil)
+	w.step(strings.TrimSpace("sbx-devc init --yes "+strings.TrimSpace(j.init+w.uv())), "", nil)
 	w.top = strings.TrimSpace(w.sh("where the repository is", w.dir, "git rev-parse --show-toplevel"))
 	w.bases()
 	w.removesImage()
@@ -427,7 +427,7 @@ var completions = map[string]string{
 // published image cannot be pulled: npm has a copy of it, which is under the MIT licence.
 func (w *walk) uv() string {
 	w.t.Helper()
-	const published, image = "ghcr.io/astral-sh/uv:0.9", "sbx-journey-uv"
+	const published, image = "ghcr.io/astral-sh/uv:0.9", "sbx-journey-uv:0.8.13"
 	const integrity = "sha512-6fNAeDBmUNbvUtDmnQ3Rn0lqMIT5/JQoUgzfDAOdTa+ewqP8aT1sj81faU3i8zEnI9vUQLO9X7hVugr3B3aKMw=="
 	standsIn, _ := exec.Command("docker", "image", "inspect", "--format", `{{index .Config.Labels "claude-sandbox.stand-in"}}`, published).Output()
 	if !strings.Contains(w.t.Name(), "uv_as") || strings.TrimSpace(string(standsIn)) != "true" {

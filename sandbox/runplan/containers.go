@@ -24,6 +24,13 @@ const fallbackUID = 1000
 // otherwise.
 const DefaultNetwork = "bridge"
 
+// OwnsNetwork reports whether a container in a network of the engine by that name has a
+// network namespace of its own. In another one the firewall would close this machine's
+// network, or another container's.
+func OwnsNetwork(name string) bool {
+	return name != "host" && name != "none" && !strings.Contains(name, ":") // as container:ID, which no network is called
+}
+
 // RoleSidecar is LabelRole of the container that holds the firewall.
 const RoleSidecar = "sidecar"
 

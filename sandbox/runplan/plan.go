@@ -124,6 +124,10 @@ func (o Options) Plan(accepted settings.Accepted, f Facts) (*Plan, error) {
 	if err := supported(s); err != nil {
 		return nil, err
 	}
+	if !OwnsNetwork(o.EngineNetwork) {
+		return nil, diag.WithHint(fmt.Errorf("%w: the firewall of a run cannot be in the network %q", ErrConfig, o.EngineNetwork),
+			"name one that 'docker network create' made")
+	}
 	open, err := modeWarnings(o, s.Network)
 	if err != nil {
 		return nil, err
