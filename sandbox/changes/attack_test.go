@@ -255,6 +255,27 @@ echo source > app/main.go; echo node_modules > .gitignore`)
 	}
 }
 
+// Attack: packages with a file for builds each push the project's own, which changed, away.
+func TestAttackHideAmongPackages(t *testing.T) {
+	p := newProject(t)
+	p.sh("echo '{}' >package.json")
+	p.take()
+	p.sh(`
+for d in $(seq 100 150); do mkdir -p node_modules/$d web/vendor/$d; echo '{}' >node_modules/$d/package.json; echo all: >web/vendor/$d/Makefile; done
+mkdir node_modules/149/.vscode; echo evil >node_modules/149/.vscode/tasks.json
+echo evil >package.json; mkdir web/a; for d in 1 2 3 4 5 6 7; do mkdir web/a/$d; echo all: >web/a/$d/Makefile; done`)
+	p.compare()
+	list := p.list()
+	for _, line := range []string{"! node_modules/149/.vscode/tasks.json ", "! package.json ", "! node_modules/ ", "51 new files", "! web/vendor/ ", "! web/a/7/Makefile "} {
+		if !strings.Contains(list, line) {
+			t.Errorf("%q is not in\n%s", line, list)
+		}
+	}
+	if lines := strings.Count(list, "\n"); lines > 12 {
+		t.Errorf("the list has %d lines:\n%s", lines, list)
+	}
+}
+
 // Attack: 100,000 files, named so that they come before what is evil.
 func TestAttackFloodOfFiles(t *testing.T) {
 	p := newProject(t)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
 
@@ -16,7 +17,7 @@ import (
 const groupFrom = 6
 
 // Row is a line of the list for people: a change, or the new or removed files of
-// a folder that nobody obeys on sight.
+// a folder that nobody obeys on sight, and in a folder of packages nobody but builds.
 type Row struct {
 	Path  string // as visible.Line shows it, a folder with "/" at its end
 	Class obeyed.Class
@@ -30,7 +31,13 @@ func (s *Set) Rows() []Row {
 	var rows []Row
 	groups := map[string][]int{} // by folder and kind
 	key := func(c *Change) string {
-		if c.Class.Dangerous() || c.Folded || c.Kind != Added && c.Kind != Removed {
+		if c.Folded || c.Kind != Added && c.Kind != Removed || c.Class.OnSight() {
+			return ""
+		}
+		if c.Class.Dangerous() { // what builds obey of many packages must not push the project's own away
+			if folder := packagesFolder(c.Path); folder != "" {
+				return fmt.Sprintf("%s/%s/%s", folder, c.Kind, c.Class)
+			}
 			return ""
 		}
 		first, _, below := strings.Cut(c.Path, "/")
@@ -54,6 +61,19 @@ func (s *Set) Rows() []Row {
 		}
 	}
 	return rows
+}
+
+// packagesFolder is the uppermost folder around a path that package managers fill; "" = none.
+func packagesFolder(name string) string {
+	at := ""
+	for part := range strings.SplitSeq(dirOf(name), "/") {
+		at = path.Join(at, part)
+		switch part {
+		case "node_modules", "vendor", ".venv", "venv", "site-packages":
+			return at
+		}
+	}
+	return ""
 }
 
 // grouped is one row for several changes of one kind in a folder.
