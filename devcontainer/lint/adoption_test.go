@@ -28,7 +28,7 @@ func TestFreshRepositories(t *testing.T) {
 	}
 	repositories, passing := 0, 0
 	for _, repository := range slices.Sorted(maps.Keys(all.Commits)) {
-		root, err := checkOut(t, filepath.Join(corpus, strings.ReplaceAll(repository, "/", "+"), "repo"), all.Commits[repository])
+		root, err := checkOut(t, filepath.Join(corpus, strings.ReplaceAll(repository, "/", "+"), "repo"), all.Commits[repository], everyFile)
 		if err != nil {
 			t.Logf("%s is left out: %v", repository, err)
 			continue

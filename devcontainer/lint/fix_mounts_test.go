@@ -52,7 +52,7 @@ func TestFixMountsWhatActsOnTheHost(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				out, _ := lint.Fix(p, rules, nil)
+				out, _, _ := lint.Fix(p, rules, nil)
 				return string(out)
 			}
 			once := fix(c.config)
@@ -98,7 +98,7 @@ func TestFixOfFixIsFix(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, _ := lint.Fix(p, nil, nil)
+			out, _, _ := lint.Fix(p, nil, nil)
 			return string(out)
 		}
 		files[name] = fix()

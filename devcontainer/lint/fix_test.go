@@ -26,7 +26,7 @@ func TestEveryFixMendsItsExample(t *testing.T) {
 				}
 				return // a template's files, which hold no configuration
 			}
-			src, fixed := lint.Fix(p, []string{r.ID}, nil)
+			src, fixed, _ := lint.Fix(p, []string{r.ID}, nil)
 			if r.Fix == "" {
 				if len(fixed) > 0 {
 					t.Errorf("mended, and the table does not say so: %s", src)
@@ -66,7 +66,7 @@ func TestFixKeepsWhatItIsNotAbout(t *testing.T) {
 		{"a name that nobody quotes for you", `{image: "a:1", privileged: true}`, `{image: "a:1", privileged: true}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, _ := lint.Fix(devcontainer.Parse("f", []byte(tt.src)), nil, nil)
+			got, _, _ := lint.Fix(devcontainer.Parse("f", []byte(tt.src)), nil, nil)
 			if string(got) != tt.want {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
@@ -77,11 +77,11 @@ func TestFixKeepsWhatItIsNotAbout(t *testing.T) {
 // Notes are advice: fix follows one only when its rule is named.
 func TestFixFollowsNotesOnlyByName(t *testing.T) {
 	src := []byte("{\"image\": \"a:1\", \"name\": \"${env:X}\", \"init\": \"true\",}")
-	got, _ := lint.Fix(devcontainer.Parse("f", src), nil, nil)
+	got, _, _ := lint.Fix(devcontainer.Parse("f", src), nil, nil)
 	if want := "{\"image\": \"a:1\", \"name\": \"${env:X}\", \"init\": true,}"; string(got) != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
-	got, _ = lint.Fix(devcontainer.Parse("f", src), []string{"SBX307"}, nil)
+	got, _, _ = lint.Fix(devcontainer.Parse("f", src), []string{"SBX307"}, nil)
 	if want := "{\"image\": \"a:1\", \"name\": \"${localEnv:X}\", \"init\": \"true\",}"; string(got) != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
@@ -102,7 +102,7 @@ func FuzzFix(f *testing.F) {
 	f.Add([]byte("{\"image\": \"a:1\", \"extensions\": [], \"settings\": {}, \"devPort\": 1,\r\n /* sbx-ignore SBX402: x */ \"init\": \"true\",}"))
 	f.Fuzz(func(t *testing.T, src []byte) {
 		p := devcontainer.Parse("f", src)
-		got, fixed := lint.Fix(p, nil, nil)
+		got, fixed, _ := lint.Fix(p, nil, nil)
 		if len(fixed) == 0 {
 			if string(got) != string(src) {
 				t.Fatalf("changed without a finding: %q", got)
@@ -113,7 +113,7 @@ func FuzzFix(f *testing.F) {
 		if after.Config.Root == nil {
 			t.Fatalf("%q became %q, which does not parse", src, got)
 		}
-		if again, _ := lint.Fix(after, nil, nil); string(again) != string(got) {
+		if again, _, _ := lint.Fix(after, nil, nil); string(again) != string(got) {
 			t.Fatalf("%q became %q and then %q", src, got, again)
 		}
 		if p.Config.Root == nil {

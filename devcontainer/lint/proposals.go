@@ -15,6 +15,7 @@ type Proposal struct {
 	diag.Finding
 	Edits []jsonc.Edit // made whole or not at all; none until the digest of Image is known
 	Safe  bool         // Fix makes it by itself; otherwise a person has to want what it does
+	Also  []string     // the properties that it would change besides those that it is about; Safe has none
 	Image string       // to be pinned by Pinned; "" = nothing is to be looked up
 }
 
@@ -33,13 +34,16 @@ func Proposals(p *devcontainer.Project, rules []string, choose Choose) (out []Pr
 	c.run()
 	c.suppress()
 	c.syntaxFixes()
+	x := newComparer(c.table, p)
 	for _, r := range c.reports {
-		of := r.proposal()
 		wanted := r.File == p.Config.File && (len(rules) == 0 || slices.Contains(rules, r.Rule))
 		if choose != nil && wanted {
 			_, wanted = choose(r.Finding, true)
 		}
-		if wanted && (of.Image != "" || changes(p, of.Edits)) {
+		if !wanted {
+			continue
+		}
+		if of := x.proposal(r); of.Image != "" || changes(p, of.Edits) {
 			out = append(out, of)
 		}
 	}
@@ -48,9 +52,10 @@ func Proposals(p *devcontainer.Project, rules []string, choose Choose) (out []Pr
 }
 
 // proposal is the change that corrects a report; without edits and image when there is none.
-func (r report) proposal() Proposal {
+func (x *comparer) proposal(r report) Proposal {
 	if len(r.edits) > 0 {
-		return Proposal{Finding: r.Finding, Edits: r.edits, Safe: true}
+		also, known := x.also(r.edits, r)
+		return Proposal{Finding: r.Finding, Edits: r.edits, Safe: known && len(also) == 0, Also: also}
 	}
 	return Proposal{Finding: r.Finding, Edits: r.offer.Edits, Image: r.offer.Image}
 }
@@ -76,9 +81,13 @@ func (f *Files) Chosen(p *devcontainer.Project) (findings []diag.Finding, correc
 	f.add(c.findings(), v.Root != nil && (v.Sandboxed() || v.Agent()))
 	findings = f.Findings[before:]
 	c.syntaxFixes()
+	x := newComparer(c.table, p)
 	for _, r := range c.reports {
 		at := slices.IndexFunc(findings, func(f diag.Finding) bool { return samePlace(f, r.Finding) })
-		if of := r.proposal(); at >= 0 && r.File == p.Config.File && len(of.Edits) > 0 {
+		if at < 0 || r.File != p.Config.File {
+			continue
+		}
+		if of := x.proposal(r); len(of.Edits) > 0 {
 			of.Finding = findings[at]
 			corrections = append(corrections, of)
 		}

@@ -46,7 +46,7 @@ func TestOffers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if src, _ := lint.Fix(p, []string{tt.rule}, nil); string(src) != tt.src {
+		if src, _, _ := lint.Fix(p, []string{tt.rule}, nil); string(src) != tt.src {
 			t.Errorf("%s: Fix made it by itself: %s", tt.rule, src)
 		}
 		proposals := lint.Proposals(p, []string{tt.rule}, nil)

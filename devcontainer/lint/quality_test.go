@@ -87,7 +87,7 @@ func TestQuality(t *testing.T) {
 	var list bytes.Buffer
 	for _, repository := range slices.Sorted(maps.Keys(all.Commits)) {
 		dir := filepath.Join(corpus, strings.ReplaceAll(repository, "/", "+"), "repo")
-		root, err := checkOut(t, dir, all.Commits[repository])
+		root, err := checkOut(t, dir, all.Commits[repository], everyFile)
 		if err != nil {
 			t.Logf("%s is left out: %v", repository, err)
 			missing[repository] = true
@@ -208,8 +208,8 @@ func findingsBelow(t testing.TB, root string) []diag.Finding {
 }
 
 // checkOut writes the files of a commit into a temporary folder. An object that a partial copy
-// lacks, and a file of more than a megabyte, is an empty file.
-func checkOut(t testing.TB, repository, commit string) (root string, err error) {
+// lacks, and a file of more than a megabyte, is an empty file. Files that wanted refuses are left out.
+func checkOut(t testing.TB, repository, commit string, wanted func(name string) bool) (root string, err error) {
 	t.Helper()
 	listed, err := exec.Command("git", "-C", repository, "ls-tree", "-r", "-z", "-l", commit).Output()
 	if err != nil {
@@ -235,6 +235,9 @@ func checkOut(t testing.TB, repository, commit string) (root string, err error) 
 	}
 	for entry := range strings.SplitSeq(strings.TrimSuffix(string(listed), "\x00"), "\x00") {
 		about, name, _ := strings.Cut(entry, "\t")
+		if !wanted(name) {
+			continue
+		}
 		fields := strings.Fields(about) // mode, type, object, size
 		full := filepath.Join(root, filepath.FromSlash(path.Clean("/"+name)))
 		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
@@ -262,6 +265,8 @@ func checkOut(t testing.TB, repository, commit string) (root string, err error) 
 	}
 	return root, nil
 }
+
+func everyFile(string) bool { return true }
 
 // object asks cat-file for one object; nothing when it is not there.
 func object(ask io.Writer, answer *bufio.Reader, id string) ([]byte, error) {

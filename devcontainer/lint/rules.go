@@ -29,7 +29,8 @@ var schemaRules = []rule.Rule{
 	{ID: "SBX204", Name: "required-property", Severity: diag.SeverityError, Spoils: rule.Malformed, FoundBy: "schema"},
 	{ID: "SBX205", Name: "image-source", Severity: diag.SeverityError, FoundBy: "schema"},
 	{ID: "SBX206", Name: "no-effect", Severity: diag.SeverityError, FoundBy: "schema"},
-	{ID: "SBX207", Name: "legacy-property", Severity: diag.SeverityWarning, FoundBy: "schema"},
+	{ID: "SBX207", Name: "legacy-property", Severity: diag.SeverityWarning, FoundBy: "schema",
+		Corrects: []string{"customizations", "extensions", "settings", "devPort"}},
 	{ID: "SBX208", Name: "outside-specification", Severity: diag.SeverityWarning, FoundBy: "schema"},
 	{ID: "SBX210", Name: "network-entry", Severity: diag.SeverityError, Check: contract.FeatureEntries, FoundBy: "settings"},
 	{ID: "SBX211", Name: "list-file", Severity: diag.SeverityError, FoundBy: "settings"},
@@ -40,14 +41,15 @@ var schemaRules = []rule.Rule{
 // the CLI itself for each of them.
 var referenceRules = []rule.Rule{
 	{ID: "SBX301", Name: "text-boolean", Severity: diag.SeverityError, Spoils: rule.Mistyped, FoundBy: "schema"},
-	{ID: "SBX302", Name: "object-mount-readonly", Severity: diag.SeverityError, Check: objectMounts},
+	{ID: "SBX302", Name: "object-mount-readonly", Severity: diag.SeverityError, Check: objectMounts, Corrects: []string{"mounts"}},
 	{ID: "SBX303", Name: "null-variable", Severity: diag.SeverityError, Spoils: rule.Mistyped, FoundBy: "schema"},
 	{ID: "SBX304", Name: "unknown-variable", Severity: diag.SeverityWarning, Check: unknownVariables},
 	{ID: "SBX305", Name: "cut-default", Severity: diag.SeverityWarning, Check: cutDefaults},
 	{ID: "SBX306", Name: "variable-without-name", Severity: diag.SeverityError, Check: namelessVariables},
 	{ID: "SBX307", Name: "env-alias", Severity: diag.SeverityNote, Category: rule.Style, Check: unspecifiedVariables},
 	{ID: "SBX308", Name: "container-variable-too-early", Severity: diag.SeverityWarning, Check: earlyVariables},
-	{ID: "SBX309", Name: "workspace-mount-alone", Severity: diag.SeverityWarning, Check: workspaceUnopened},
+	{ID: "SBX309", Name: "workspace-mount-alone", Severity: diag.SeverityWarning, Check: workspaceUnopened,
+		Corrects: []string{"workspaceFolder"}},
 	{ID: "SBX310", Name: "mount-syntax", Severity: diag.SeverityError, Check: mountSyntax, Spoils: rule.Malformed},
 	{ID: "SBX311", Name: "file-missing", Severity: diag.SeverityError, Check: filesMissing},
 	{ID: "SBX312", Name: "duplicate-target", Severity: diag.SeverityWarning, Check: duplicateTargets},
@@ -101,7 +103,7 @@ var secretRules = []rule.Rule{
 	{ID: "SBX503", Name: "session-secret", Severity: diag.SeverityNote, Check: sessionSecrets},
 	{ID: "SBX504", Name: "build-secret", Severity: diag.SeverityWarning, Check: buildSecrets},
 	{ID: "SBX505", Name: "env-file-inside", Severity: diag.SeverityWarning, Check: envFilesInside},
-	{ID: "SBX506", Name: "editor-sockets", Severity: diag.SeverityNote, Check: editorSockets},
+	{ID: "SBX506", Name: "editor-sockets", Severity: diag.SeverityNote, Check: editorSockets, Corrects: []string{"remoteEnv"}},
 	{ID: "SBX507", Name: "secret-for-agent", Severity: diag.SeverityWarning, Check: secretsForAgent},
 }
 

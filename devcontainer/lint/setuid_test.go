@@ -68,7 +68,7 @@ func TestFixKeepsFirewallThatNeedsSudo(t *testing.T) {
 			tree := hookedFirewall()
 			tree[".devcontainer/start.sh"] = "#!/bin/sh\nset -e\nsudo /usr/local/bin/init-firewall.sh\n"
 			tree[".devcontainer/outer.sh"] = "cd /\n./start.sh\n"
-			src, _ := lint.Fix(load(t, tree, strings.Replace(hookedConfig, "HOOK", hook, 1)), nil, nil)
+			src, _, _ := lint.Fix(load(t, tree, strings.Replace(hookedConfig, "HOOK", hook, 1)), nil, nil)
 			if strings.Contains(string(src), "no-new-privileges") {
 				t.Errorf("fix switches the firewall off:\n%s", src)
 			}
@@ -113,7 +113,7 @@ func TestFixLeavesPrivilegesWhereTheStartMayNeedThem(t *testing.T) {
 		{"npm's scripts", `"image": "a:1", "postStartCommand": "npm run up"`, devcontainer.Memory{"package.json": `{"scripts": {"up": "sudo true"}}`}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			src, _ := lint.Fix(load(t, sandboxFiles(tt.files), "{"+tt.line+", "+sandbox+"}"), nil, nil)
+			src, _, _ := lint.Fix(load(t, sandboxFiles(tt.files), "{"+tt.line+", "+sandbox+"}"), nil, nil)
 			if got := strings.Contains(string(src), "no-new-privileges"); got != tt.adds {
 				t.Errorf("adds no-new-privileges: %v, want %v:\n%s", got, tt.adds, src)
 			}
@@ -219,14 +219,14 @@ func TestFixHarmsNoRealConfiguration(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := devcontainer.Parse(name, src)
-		out, fixed := lint.Fix(p, nil, nil)
+		out, fixed, _ := lint.Fix(p, nil, nil)
 		files++
 		if len(fixed) == 0 {
 			continue
 		}
 		changed++
 		after := devcontainer.Parse(name, out)
-		if again, _ := lint.Fix(after, nil, nil); string(again) != string(out) {
+		if again, _, _ := lint.Fix(after, nil, nil); string(again) != string(out) {
 			t.Errorf("%s: fixing again changes it", name)
 		}
 		before := map[string]bool{}

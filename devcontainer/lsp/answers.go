@@ -225,7 +225,7 @@ func (s *server) fixed(t *open) (out []byte) {
 		texts[name] = open.src
 	}
 	err := devcontainer.OpenEdited(t.name, texts, func(p *devcontainer.Project) error {
-		if after, fixed := lint.Fix(p, nil, nil); len(fixed) > 0 {
+		if after, fixed, _ := lint.Fix(p, nil, nil); len(fixed) > 0 {
 			out = after
 		}
 		return nil

@@ -20,6 +20,8 @@ type Rule struct {
 	FoundBy string
 	// About are the kinds of files that check judges; 0 = configurations.
 	About Subject
+	// Corrects are the properties that its correction changes, besides that of the finding.
+	Corrects []string
 	// Spoils says what a finding of it means for other rules.
 	Spoils Spoiling
 	// OfPolicy says that it compares with an organisation's policy: nothing in a project excuses it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
 
@@ -121,8 +122,11 @@ func (d *dialog) show(file string, before, after []byte, f lint.Proposal) {
 }
 
 func question(f lint.Proposal, number, of int) string {
-	if f.Safe {
+	switch {
+	case f.Safe:
 		return fmt.Sprintf("(%d/%d) Make this change?", number, of)
+	case len(f.Also) > 0:
+		return fmt.Sprintf("(%d/%d) This also changes %s. Was it meant?", number, of, visible.Folded(strings.Join(f.Also, ", ")))
 	}
 	return fmt.Sprintf("(%d/%d) Was this meant?", number, of)
 }

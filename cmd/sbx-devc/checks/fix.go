@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
@@ -34,8 +35,9 @@ func FixCommand(a *cli.App) *cobra.Command {
 		Short: "Correct findings of validate where that is safe",
 		Long: `Correct devcontainer.json where that is safe; "sbx-devc rules" marks the rules.
 Comments, order, layout and line ends stay as they are, and a file is replaced
-whole or not at all. fix corrects errors and warnings, and a note only when
---rule names its rule. It leaves alone what sbx-devc.jsonc switches off or excludes.
+whole or not at all. Before a change is made, its effect is worked out as effective does: a change that
+alters another property than the one it is about is left out, and fix says so.
+fix corrects errors and warnings, and a note only when --rule names its rule. It leaves alone what sbx-devc.jsonc switches off or excludes.
 'sbx-devc validate' shows the remaining findings.
 
 --interactive shows one change after the other and asks about each, as 'git add -p'
@@ -132,7 +134,8 @@ func (x *fixer) path(ctx context.Context, path string) (changed int, err error) 
 			return 0, err
 		}
 		p := devcontainer.Parse("-", src)
-		out, fixed := lint.Fix(p, o.rules, c.JudgeKnown)
+		out, fixed, left := lint.Fix(p, o.rules, c.JudgeKnown)
+		sayLeft(a, left)
 		if !o.diff {
 			_, err = cli.Shown(a.Stdout).Write(out)
 			return min(len(fixed), 1), errors.Join(err, stillBroken("-", out))
@@ -161,7 +164,9 @@ func (x *fixer) path(ctx context.Context, path string) (changed int, err error) 
 					return err
 				}
 			} else {
-				out, fixed = lint.Fix(p, o.rules, c.JudgeKnown)
+				var left []lint.Left
+				out, fixed, left = lint.Fix(p, o.rules, c.JudgeKnown)
+				sayLeft(a, left)
 			}
 			n, err := corrected(a, o, p, out, fixed)
 			changed += n
@@ -195,6 +200,17 @@ func corrected(a *cli.App, o fixOptions, p *devcontainer.Project, out []byte, fi
 		fmt.Fprintf(a.Stderr, "sbx-devc: %s:%d: %s: %s\n", file, f.Line, f.Rule, visible.Folded(f.Message))
 	}
 	return 1, nil
+}
+
+// sayLeft names the corrections that are not made because they would change something else as well.
+func sayLeft(a *cli.App, left []lint.Left) {
+	for _, l := range left {
+		why := "there are too many corrections at once; run fix again"
+		if len(l.Also) > 0 {
+			why = "the correction would also change " + strings.Join(l.Also, ", ") + "; --interactive shows it"
+		}
+		fmt.Fprintf(a.Stderr, "sbx-devc: note: %s:%d: %s is left as it is: %s\n", l.File, l.Line, l.Rule, visible.Folded(why))
+	}
 }
 
 // stillBroken reports a configuration that fix cannot correct because it is none.

@@ -216,6 +216,7 @@ var allowed = map[string][]string{
 		"devcontainer/compose",
 		"devcontainer/contract",
 		"devcontainer/dockerfile",
+		"devcontainer/effective",
 		"devcontainer/org",
 		"devcontainer/pages",
 		"devcontainer/rights",
