@@ -18,6 +18,7 @@ import (
 
 	"github.com/org/claude-sandbox/action/github"
 	"github.com/org/claude-sandbox/internal/test/testenv"
+	"github.com/org/claude-sandbox/sandbox/changes"
 )
 
 const jobToken = "ghs_not-a-real-token_0123456789abcdef"
@@ -135,6 +136,33 @@ func (h *hub) git(dir string, args ...string) string {
 		h.t.Fatalf("git %v: %v\n%s", args, err, out)
 	}
 	return string(out)
+}
+
+// A picture of an agent's lands in the pull request, byte for byte.
+func TestApplyLandsBinaryFiles(t *testing.T) {
+	h := newHub(t)
+	const picture = "\x89PNG\r\n\x1a\n\x00\x01\x02"
+	dir, keep := t.TempDir(), t.TempDir()
+	look, err := changes.Take(t.Context(), dir, changes.Options{Keep: keep, Binaries: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "docs", "a.png"), picture)
+	var diff bytes.Buffer
+	if err := look.Compare(t.Context()).WritePatch(&diff); err != nil {
+		t.Fatal(err)
+	}
+	_, out := h.apply(diff.String())
+	if out["conclusion"] != "proposed" || out["changed_files"] != "docs/a.png" {
+		t.Fatalf("%v\n%s", out, diff.String())
+	}
+	if got := h.git(h.bare, "show", out["commit"]+":docs/a.png"); got != picture {
+		t.Errorf("%q", got)
+	}
+	lied := strings.Replace(diff.String(), "literal 11\n", "literal 10\n", 1)
+	if _, out := h.apply(lied); out["conclusion"] != "refused" || out["commit"] != "" {
+		t.Errorf("a wrong size: %v", out)
+	}
 }
 
 // apply runs the step with a patch and returns its log and its outputs.

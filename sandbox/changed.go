@@ -116,7 +116,7 @@ func (s *search) start(ctx context.Context) {
 			outOfReach = append(outOfReach, git.Path)
 		}
 		s.before, s.err = changes.Take(ctx, p.Project.Dir,
-			changes.Options{Keep: string(s.folder), Ours: ours, OutOfReach: outOfReach, Secrets: s.secrets})
+			changes.Options{Keep: string(s.folder), Ours: ours, OutOfReach: outOfReach, Secrets: s.secrets, Binaries: p.Asked.Binaries})
 	}()
 }
 

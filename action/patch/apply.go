@@ -4,12 +4,19 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+
+	"github.com/org/claude-sandbox/internal/gitbinary"
 )
 
 // Apply makes the file's new content of the former one, nil where there is none. It errs
 // unless every hunk stands in the former content where it says, line for line.
 func (f *File) Apply(old []byte) ([]byte, error) {
-	if f.Binary {
+	switch {
+	case f.whole != nil && !f.Added && gitbinary.Name(old) != f.whole.was:
+		return nil, errors.New("it is not the content that the patch replaces")
+	case f.whole != nil:
+		return f.whole.content, nil
+	case f.Binary:
 		return nil, errors.New("its content is not in the patch")
 	}
 	before := bytes.SplitAfter(old, []byte("\n"))

@@ -10,5 +10,6 @@
 // One reader judges and applies: with git's own in the second place, a text that the two read
 // differently would pass. Nothing here runs a program, follows a link or writes a file. The
 // form is the one that package sandbox/changes writes. Links, submodules, other modes than
-// those of plain files, binary content and renames have none here, so they are refused.
+// those of plain files and renames have none here, so they are refused. A binary file comes as
+// git writes it, but whole and not as a delta, with the names of both contents.
 package patch

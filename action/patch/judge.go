@@ -2,6 +2,7 @@ package patch
 
 import (
 	"fmt"
+	"net/http"
 	"path"
 	"regexp"
 	"slices"
@@ -149,8 +150,11 @@ func (f *File) refused() string {
 		}
 	}
 	switch {
+	case f.whole != nil && f.whole.was == f.whole.is:
+		return "the patch says nothing of what changed"
+	case f.whole != nil:
 	case f.Binary:
-		return "its content is binary"
+		return "its content is binary, and not in the patch"
 	case !f.Added && !f.Removed && f.OldMode != "" && f.NewMode == "":
 		return "it has a former mode and no new one"
 	case f.hunks == nil && f.OldMode == f.NewMode:
@@ -167,5 +171,13 @@ func (f *File) protected(table *obeyed.Table) string {
 	if f.NewMode == Executable {
 		return "it becomes a program"
 	}
+	if f.whole != nil && !f.Removed && pictures[strings.ToLower(path.Ext(f.Path))] != http.DetectContentType(f.whole.content) {
+		return "it is binary, which no review shows, and no picture"
+	}
 	return ""
+}
+
+// pictures are the binary files that GitHub shows to those who review, by their ends.
+var pictures = map[string]string{
+	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".ico": "image/x-icon",
 }

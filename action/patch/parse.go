@@ -4,12 +4,18 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/org/claude-sandbox/internal/gitbinary"
 )
 
 // MaxBytes bounds the text of a patch. sandbox/changes writes at most 16 MiB of content.
 const MaxBytes = 24 << 20
+
+// maxBinary bounds the content of binary files in a patch, in all, in bytes.
+const maxBinary = 32 << 20
 
 // maxParts bounds the files and the notes of a patch, each.
 const maxParts = 50_000
@@ -37,10 +43,17 @@ type File struct {
 	Path             string // slash-separated, as it stands in the patch: any text
 	OldMode, NewMode string // as git writes them; "" = there is no file on that side, or both are "" = as it was
 	Added, Removed   bool
-	Binary           bool // it has content that the patch does not show
+	Binary           bool // it is no text; the patch may not have its content
 	Plus, Minus      int  // lines
 	Bytes            int64
 	hunks            []hunk
+	whole            *whole // nil = it changes by hunks, if at all
+}
+
+// whole is the new content of a binary file, and git's names of both sides.
+type whole struct {
+	was, is string
+	content []byte
 }
 
 // hunk is one piece of a file.
@@ -86,10 +99,11 @@ func Parse(text []byte) (*Patch, error) {
 
 // parser walks over lines.
 type parser struct {
-	rest   []byte
-	line   []byte // without its end
-	number int
-	patch  Patch
+	binaries int64 // bytes of them so far
+	rest     []byte
+	line     []byte // without its end
+	number   int
+	patch    Patch
 }
 
 // next goes to the next line; false = there is none.
@@ -149,6 +163,8 @@ func (p *parser) file() error {
 			return errors.New("the names are not those of the file")
 		}
 		f.Binary = true
+	} else if rest, ok := p.take("index "); ok {
+		err = p.binary(&f, rest)
 	} else if rest, ok := p.take("--- "); ok {
 		if after, has := p.take("+++ "); !has || rest != from || after != to {
 			return errors.New("the names are not those of the file")
@@ -184,6 +200,49 @@ func (p *parser) modes(f *File) {
 		f.OldMode = mode
 		f.NewMode, _ = p.take("new mode ")
 	}
+}
+
+// objectName is git's name of a content.
+var objectName = regexp.MustCompile("^[0-9a-f]{40}$")
+
+// binary reads the content of a binary file, of which names are both sides.
+func (p *parser) binary(f *File, names string) error {
+	was, is, _ := strings.Cut(names, "..")
+	if !objectName.MatchString(was) || !objectName.MatchString(is) ||
+		(was == gitbinary.None) != f.Added || (is == gitbinary.None) != f.Removed {
+		return errors.New("the names of the contents are not those of the file's two sides")
+	}
+	if _, ok := p.take("GIT binary patch"); !ok || len(p.line) != len("GIT binary patch") {
+		return errors.New("after the names of contents comes no binary one")
+	}
+	literal, ok := p.take("literal ")
+	size, err := strconv.ParseInt(literal, 10, 64)
+	if !ok || err != nil || strconv.FormatInt(size, 10) != literal || size < 0 || f.Removed && size > 0 {
+		return errors.New("it is not a whole content with its size; a delta to the former one is not taken")
+	}
+	if p.binaries += size; size > maxBinary || p.binaries > maxBinary {
+		return fmt.Errorf("binary files have more than %d MiB", maxBinary>>20)
+	}
+	var content gitbinary.Reader
+	for {
+		if !p.next() {
+			return errors.New("the patch ends in a binary file")
+		}
+		if len(p.line) == 0 {
+			break
+		}
+		if err := content.Line(p.line); err != nil {
+			return err
+		}
+	}
+	f.Binary, f.Bytes, f.whole = true, size, &whole{was: was, is: is}
+	if f.whole.content, err = content.Content(size); err != nil {
+		return err
+	}
+	if !f.Removed && gitbinary.Name(f.whole.content) != is {
+		return errors.New("the content is another one than its name says")
+	}
+	return nil
 }
 
 // hunks reads the hunks of a file.

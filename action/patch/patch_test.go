@@ -7,10 +7,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/org/claude-sandbox/internal/gitbinary"
 	"github.com/org/claude-sandbox/sandbox/changes"
 )
 
@@ -21,6 +23,18 @@ func added(path, mode string, lines ...string) string {
 		text += "+" + l + "\n"
 	}
 	return text
+}
+
+// contentOf is that of a binary file in a patch; was is the name of the former one.
+func contentOf(was, content string) string {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "index %s..%s\nGIT binary patch\nliteral %d\n", was, gitbinary.Name([]byte(content)), len(content))
+	gitbinary.Append(&b, []byte(content))
+	return b.String() + "\n"
+}
+
+func addedBinary(path, mode, content string) string {
+	return fmt.Sprintf("diff --git a/%[1]s b/%[1]s\nnew file mode %[2]s\n", path, mode) + contentOf(gitbinary.None, content)
 }
 
 func judge(t *testing.T, text string) Verdict {
@@ -52,6 +66,12 @@ func TestAttackPatches(t *testing.T) {
 		"link becomes file":  {"diff --git a/x b/x\nold mode 120000\nnew mode 100644\n", "symbolic link"},
 		"file becomes link":  {"diff --git a/x b/x\nold mode 100644\nnew mode 120000\n", "symbolic link"},
 		"binary":             {"diff --git a/x b/x\nnew file mode 100644\nBinary files /dev/null and b/x differ\n", "content is binary"},
+		"binary, path above": {addedBinary("../x", Plain, "a\x00"), "leads out"},
+		"binary, hook":       {addedBinary(".git/hooks/x", Plain, "a\x00"), "in a git directory"},
+		"binary link":        {addedBinary("x", "120000", "/etc/passwd\x00"), "symbolic link"},
+		"binary, huge":       {addedBinary("x", Plain, strings.Repeat("\x00", 101)), "at most 100 may be"},
+		"binary, twice":      {addedBinary("x", Plain, "a\x00") + addedBinary("X", Plain, "b\x00"), "has it twice"},
+		"binary, nothing":    {"diff --git a/x b/x\n" + contentOf(gitbinary.Name([]byte("a")), "a"), "says nothing"},
 		"NUL":                {added("x", Plain, "a\x00b"), "content is binary"},
 		"huge":               {added("x", Plain, strings.Repeat("a", 101)), "at most 100 may be"},
 		"many":               {added("1", Plain, "a") + added("2", Plain, "a") + added("3", Plain, "a") + added("4", Plain, "a"), "at most 3 may"},
@@ -79,25 +99,51 @@ func TestAttackPatches(t *testing.T) {
 // Attack: texts that git apply reads, and in which a reader and git could see different things.
 func TestAttackPatchForms(t *testing.T) {
 	hunk := "@@ -1,1 +1,1 @@\n-a\n+b\n"
+	good := addedBinary("x", Plain, "a")
+	if p, err := Parse([]byte(good)); err != nil || len(p.Files) != 1 {
+		t.Fatalf("%v\n%s", err, good)
+	}
 	for name, text := range map[string]string{
-		"rename":            "diff --git a/x b/y\nsimilarity index 100%\nrename from x\nrename to y\n",
-		"rename, one name":  "diff --git a/x b/x\nrename from x\nrename to .git/config\n",
-		"copy":              "diff --git a/x b/x\ncopy from x\ncopy to y\n",
-		"git's binary":      "diff --git a/x b/x\nGIT binary patch\nliteral 1\nIcmZ\n",
-		"another name":      "diff --git a/x b/x\n--- a/x\n+++ b/.git/config\n" + hunk,
-		"another old name":  "diff --git a/x b/x\n--- a/y\n+++ b/x\n" + hunk,
-		"a timestamp":       "diff --git a/x b/x\n--- a/x\n+++ b/x\t2026-01-01\n" + hunk,
-		"no header":         "--- a/x\n+++ b/x\n" + hunk,
-		"index":             "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n" + hunk,
-		"a mail":            "From 0 Mon Sep 17 00:00:00 2001\ndiff --git a/x b/x\n--- a/x\n+++ b/x\n" + hunk,
-		"short hunk":        "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,1 @@\n-a\n",
-		"long hunk":         "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,1 +1,1 @@\n-a\n-c\n+b\n",
-		"text behind":       "diff --git a/x b/x\n--- a/x\n+++ b/x\n" + hunk + "+c\n",
-		"start 0":           "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,1 +1,1 @@\n-a\n+b\n",
-		"a negative number": "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ --1,1 +1,1 @@\n-a\n+b\n",
-		"a huge number":     "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,99999999999 +1,1 @@\n-a\n+b\n",
-		"no end":            "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,1 +1,1 @@\n-a\n+b",
-		"no hunk":           "diff --git a/x b/x\n--- a/x\n+++ b/x\n",
+		"rename":                   "diff --git a/x b/y\nsimilarity index 100%\nrename from x\nrename to y\n",
+		"rename, one name":         "diff --git a/x b/x\nrename from x\nrename to .git/config\n",
+		"copy":                     "diff --git a/x b/x\ncopy from x\ncopy to y\n",
+		"git's binary":             "diff --git a/x b/x\nGIT binary patch\nliteral 1\nIcmZ\n",
+		"binary, no content":       strings.Replace(good, "literal", "Literal", 1),
+		"binary, a delta":          strings.Replace(good, "literal 1\n", "delta 1\n", 1),
+		"binary, both forms":       good + "delta 1\nIcmZ\n\n",
+		"binary, the reverse, too": good + "literal 0\nHcmV?d00001\n\n",
+		"binary, too short":        strings.Replace(good, "literal 1\n", "literal 2\n", 1),
+		"binary, too long":         strings.Replace(good, "literal 1\n", "literal 0\n", 1),
+		"binary, negative":         strings.Replace(good, "literal 1\n", "literal -1\n", 1),
+		"binary, a sign":           strings.Replace(good, "literal 1\n", "literal +1\n", 1),
+		"binary, huge":             strings.Replace(good, "literal 1\n", "literal 99999999999999\n", 1),
+		"binary, no name":          strings.Replace(good, gitbinary.Name([]byte("a")), "1234567", 1),
+		"binary, another name":     strings.Replace(good, gitbinary.Name([]byte("a")), gitbinary.Name([]byte("b")), 1),
+		"binary, no names":         strings.Replace(good, "..", " ", 1),
+		"binary, a mode":           strings.Replace(good, "\nGIT", " 120000\nGIT", 1),
+		"binary, new and old":      strings.Replace(good, gitbinary.None, gitbinary.Name([]byte("b")), 1),
+		"binary, not new":          strings.Replace(good, "new file mode 100644\n", "", 1),
+		"binary, and hunks":        strings.TrimSuffix(good, "\n") + "--- /dev/null\n+++ b/x\n@@ -0,0 +1,1 @@\n+a\n",
+		"binary, no end":           strings.TrimSuffix(good, "\n"),
+		"binary, text behind":      strings.TrimSuffix(good, "\n") + "IcmZ\n\n",
+		"binary, wrong length":     strings.Replace(good, "literal 1\n", "literal 1\nz", 1),
+		"binary, wrong letter":     strings.Replace(good, "literal 1\n", "literal 1\nE\"\"\"\"\"\n", 1),
+		"binary, too large digits": strings.Replace(good, "literal 1\n", "literal 1\nD~~~~~\n", 1),
+		"binary, removed with":     strings.Replace(good, "new file", "deleted file", 1),
+		"another name":             "diff --git a/x b/x\n--- a/x\n+++ b/.git/config\n" + hunk,
+		"another old name":         "diff --git a/x b/x\n--- a/y\n+++ b/x\n" + hunk,
+		"a timestamp":              "diff --git a/x b/x\n--- a/x\n+++ b/x\t2026-01-01\n" + hunk,
+		"no header":                "--- a/x\n+++ b/x\n" + hunk,
+		"index":                    "diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n" + hunk,
+		"a mail":                   "From 0 Mon Sep 17 00:00:00 2001\ndiff --git a/x b/x\n--- a/x\n+++ b/x\n" + hunk,
+		"short hunk":               "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,1 @@\n-a\n",
+		"long hunk":                "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,1 +1,1 @@\n-a\n-c\n+b\n",
+		"text behind":              "diff --git a/x b/x\n--- a/x\n+++ b/x\n" + hunk + "+c\n",
+		"start 0":                  "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,1 +1,1 @@\n-a\n+b\n",
+		"a negative number":        "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ --1,1 +1,1 @@\n-a\n+b\n",
+		"a huge number":            "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,99999999999 +1,1 @@\n-a\n+b\n",
+		"no end":                   "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,1 +1,1 @@\n-a\n+b",
+		"no hunk":                  "diff --git a/x b/x\n--- a/x\n+++ b/x\n",
 	} {
 		if p, err := Parse([]byte(text)); err == nil {
 			t.Errorf("%s: read as %+v", name, p)
@@ -118,6 +164,50 @@ func TestProtectedFiles(t *testing.T) {
 	v := judge(t, added("node_modules/a.js", Plain, "a")+"sbx-devc: node_modules/: 40,000 new files, 1 GB\nsbx-devc: a.png: new, it is binary\n")
 	if len(v.Files) > 0 || len(v.Ignored) != 1 || len(v.Protected) != 1 || !strings.Contains(v.Protected[0].Why, "a.png") {
 		t.Errorf("ignored files: %+v", v)
+	}
+}
+
+// Attack: a few lines that become very much. The size that they say bounds what is made of
+// them, and all sizes together are bounded.
+func TestAttackInflations(t *testing.T) {
+	big := addedBinary("x", Plain, strings.Repeat("\x00", 20<<20))
+	lied := strings.Replace(big, fmt.Sprintf("literal %d\n", 20<<20), "literal 10\n", 1)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := Parse([]byte(lied))
+	runtime.ReadMemStats(&after)
+	if err == nil || after.TotalAlloc-before.TotalAlloc > 4<<20 {
+		t.Errorf("%v, %d bytes were needed", err, after.TotalAlloc-before.TotalAlloc)
+	}
+	if _, err := Parse([]byte(big + strings.ReplaceAll(big, "/x", "/y"))); err == nil || !strings.Contains(err.Error(), "more than 32 MiB") {
+		t.Errorf("twice 20 MiB: %v", err)
+	}
+}
+
+// A picture that is one goes into the pull request as text does; for everything else that is
+// binary a person has to look.
+func TestBinaryFiles(t *testing.T) {
+	const png = "\x89PNG\r\n\x1a\n\x00\x00"
+	for path, tc := range map[string]struct {
+		content string
+		shown   bool
+	}{
+		"a.png": {png, true}, "b/A.PNG": {png, true}, "a.jar": {png, false}, "a.png.so": {png, false}, "x.png": {"PK\x03\x04\x00", false}, "tool": {"\x7fELF\x00", false},
+	} {
+		v := judge(t, addedBinary(path, Plain, tc.content))
+		if len(v.Refused) > 0 || len(v.Files) != 1 || (len(v.Protected) == 0) != tc.shown {
+			t.Errorf("%s: %+v", path, v)
+		}
+	}
+	p, err := Parse([]byte("diff --git a/x b/x\n" + contentOf(gitbinary.Name([]byte("old\x00")), "new\x00")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := p.Files[0].Apply([]byte("old\x00")); string(got) != "new\x00" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := p.Files[0].Apply([]byte("Old\x00")); err == nil {
+		t.Errorf("of another content: %q", got)
 	}
 }
 
@@ -149,6 +239,9 @@ func TestAPatchOfARunLeadsToItsFiles(t *testing.T) {
 		if random.IntN(3) == 0 {
 			b.WriteString("no end")
 		}
+		if random.IntN(4) == 0 {
+			b.Write(make([]byte, random.IntN(200)))
+		}
 		return b.Bytes()
 	}
 	dir, keep := t.TempDir(), t.TempDir()
@@ -158,7 +251,7 @@ func TestAPatchOfARunLeadsToItsFiles(t *testing.T) {
 		before[name(i)] = text()
 		write(t, filepath.Join(dir, name(i)), before[name(i)])
 	}
-	look, err := changes.Take(context.Background(), dir, changes.Options{Keep: keep})
+	look, err := changes.Take(context.Background(), dir, changes.Options{Keep: keep, Binaries: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,6 +302,7 @@ func write(t *testing.T, name string, text []byte) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(added("x", Plain, "a")+"sbx-devc: a: b\n"), []byte("a\n"))
+	f.Add([]byte(addedBinary("x", Plain, "a\x00")+"diff --git a/y b/y\n"+contentOf(gitbinary.Name([]byte("a\n")), "\x00")), []byte("a\n"))
 	f.Add([]byte("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,1 +1,1 @@\n-a\n+b\n\\ No newline at end of file\n"), []byte("a\n"))
 	f.Fuzz(func(t *testing.T, text, old []byte) {
 		p, err := Parse(text)

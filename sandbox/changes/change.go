@@ -75,7 +75,10 @@ type Change struct {
 	now      *node  // the entry as it is; nil = it is gone
 	oldHead  string // the sum of the first block of what it held, and of what it holds; "" = shorter, or unknown
 	newHead  string
-	gits     bool // git's own files, which are no work of anybody's
+	binaries bool  // see Options.Binaries
+	carried  bool  // the patch has its binary content
+	left     int64 // how many bytes the diff may still take
+	gits     bool  // git's own files, which are no work of anybody's
 }
 
 // Piece is a part of a file in the run's folder; the zero value is none.

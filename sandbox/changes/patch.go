@@ -10,6 +10,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 
+	"github.com/org/claude-sandbox/internal/gitbinary"
 	"github.com/org/claude-sandbox/internal/redact"
 )
 
@@ -33,6 +34,7 @@ func (c *Change) makePatch(left, formerLeft *int64, f *redact.Finder) {
 	if c.Folded || c.Note != "" && c.new == nil {
 		return
 	}
+	c.left = *left
 	text := c.patchText(f)
 	c.Before.hideTarget(f)
 	c.After.hideTarget(f)
@@ -113,10 +115,12 @@ func (c *Change) side(out *bytes.Buffer, before, after *State, old, new []byte, 
 	}
 	switch {
 	case c.Kind == Mode || bytes.Equal(old, new):
-	case binary(old) || binary(new):
+	case binary(old) || binary(new) || c.binaries && bytes.IndexByte(old, 0)+bytes.IndexByte(new, 0) > -2:
 		c.Note = NoteBinary
 		c.isUnshown(f)
-		fmt.Fprintf(out, "Binary files %s and %s differ\n", a, b)
+		if !c.binaries || !c.writeBinary(out, before, after, old, new) {
+			fmt.Fprintf(out, "Binary files %s and %s differ\n", a, b)
+		}
 	default:
 		text := diff.Diff("a", old, "b", new)
 		_, text, _ = bytes.Cut(text, []byte("+++ b\n")) // its own three lines of names
@@ -125,6 +129,32 @@ func (c *Change) side(out *bytes.Buffer, before, after *State, old, new []byte, 
 		out.Write(text)
 		c.countLines(text)
 	}
+}
+
+// writeBinary writes a side's content whole, as git apply reads it. It does not for one that
+// holds a secret, and for one that takes more than half of what the diff may still have, so
+// that no file of an agent's takes the place of all the others.
+func (c *Change) writeBinary(out *bytes.Buffer, before, after *State, old, new []byte) bool {
+	if len(c.Secrets) > 0 {
+		return false
+	}
+	was, is := gitbinary.None, gitbinary.None
+	if before != nil {
+		was = gitbinary.Name(old)
+	}
+	if after != nil {
+		is = gitbinary.Name(new)
+	}
+	var text bytes.Buffer
+	fmt.Fprintf(&text, "index %s..%s\nGIT binary patch\nliteral %d\n", was, is, len(new))
+	gitbinary.Append(&text, new)
+	text.WriteByte('\n')
+	if int64(text.Len()) > c.left/2 {
+		return false
+	}
+	out.Write(text.Bytes())
+	c.carried = true
+	return true
 }
 
 // isUnshown notes the secrets of a file that the diff does not show.
@@ -209,7 +239,7 @@ func (s *Set) WritePatch(w io.Writer) error {
 			return err
 		}
 		at += c.Patch.Size
-		if c.patch == nil || c.Note == NoteBinary {
+		if c.patch == nil || c.Note == NoteBinary && !c.carried {
 			n, err := fmt.Fprintf(w, "sbx-devc: %s\n", c.inWords())
 			if err != nil {
 				return err

@@ -138,6 +138,7 @@ func (r *reader) diff(set *Set) {
 		r.contents(piece)
 		for i := range piece {
 			c := &piece[i]
+			c.binaries = r.b.binaries
 			c.makePatch(&patchLeft, &formerLeft, r.b.secrets)
 			set.Plus, set.Minus = set.Plus+c.Plus, set.Minus+c.Minus
 			set.Cut = set.Cut || c.Note == noteEnough

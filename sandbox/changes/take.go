@@ -32,8 +32,9 @@ type Before struct {
 	seen   []string          // what was not looked at at the beginning
 	sums   sums              // of what times do not tell of
 
-	secrets *redact.Finder // see Options.Secrets
-	ended   time.Time      // of the run; zero = it ends when Compare looks
+	secrets  *redact.Finder // see Options.Secrets
+	ended    time.Time      // of the run; zero = it ends when Compare looks
+	binaries bool           // see Options.Binaries
 }
 
 // keptAt is a piece of the store.
@@ -54,6 +55,9 @@ type Options struct {
 	// Secrets are values of the run that no diff shows: changes that hold one name it.
 	// nil = none.
 	Secrets *redact.Finder
+	// Binaries has the diff hold the content of binary files in git's form, for a program
+	// that applies it; otherwise it names them, for people.
+	Binaries bool
 }
 
 // Take remembers what is in a folder: of each file what the kernel says of it,
@@ -68,7 +72,7 @@ func Take(ctx context.Context, dir string, o Options) (*Before, error) {
 	b := &Before{
 		root: root, table: obeyed.NewTable(), taken: time.Now(), repo: findRepository(dir),
 		blobs: map[string]string{}, kept: map[string]keptAt{}, ours: map[string]bool{}, out: map[string]bool{},
-		secrets: o.Secrets,
+		secrets: o.Secrets, binaries: o.Binaries,
 	}
 	for _, rel := range o.Ours {
 		b.ours[rel] = true

@@ -48,6 +48,9 @@ type Layers struct {
 
 // Folders are those of the project and of the agent's home.
 type Folders struct {
+	// Binaries has the diff of the run's changes hold binary files, as a program applies them.
+	Binaries bool
+
 	// Remote says that the engine is on another machine, which has not the files of this
 	// one: where nobody says how the agent gets the project, it is a clone.
 	Remote     bool

@@ -421,7 +421,10 @@ var allowed = map[string][]string{
 		"workspace",
 		"workspace/gitdir",
 	},
-	"sandbox/changes": {"workspace/obeyed"},
+	"sandbox/changes": {
+		"internal/gitbinary",
+		"workspace/obeyed",
+	},
 	"sandbox/kept": {
 		"agent/conversation",
 		"internal/exitcode",
@@ -622,8 +625,11 @@ var allowed = map[string][]string{
 		"workspace",
 		"workspace/obeyed",
 	},
-	"action/github":       {},
-	"action/patch":        {"workspace/obeyed"},
+	"action/github": {},
+	"action/patch": {
+		"internal/gitbinary",
+		"workspace/obeyed",
+	},
 	"action/review":       {"agent/structured"},
 	"scripts/scriptedapi": {"internal/fakeapi"},
 	"action/trigger":      {},
