@@ -47,10 +47,12 @@ jobs:
           OUTCOME: ${{ steps.agent.outcome }}
           OUTPUTS: ${{ toJSON(steps.agent.outputs) }}
           TRANSCRIPT: ${{ steps.agent.outputs.execution_file }}
+          REPORT: ${{ steps.agent.outputs.report_dir }}
         run: |
           printf '%%s' "$OUTPUTS" >"$RESULTS/outputs.json"
           printf '%%s' "$OUTCOME" >"$RESULTS/outcome"
           if [ -n "$TRANSCRIPT" ]; then cp "$TRANSCRIPT" "$RESULTS/transcript"; fi
+          if [ -d "$REPORT" ]; then cp -r "$REPORT" "$RESULTS/report"; fi
 `
 
 // TestActionUnderAct runs the whole Action as a consumer's workflow does:
@@ -269,11 +271,13 @@ func runAct(t *testing.T, act, upstream, with string) actRun {
 
 // actIn is where act runs, and as whom.
 type actIn struct {
-	dir    string
-	act    string
-	env    []string // more than act's own, for every step
-	user   *syscall.Credential
-	during func() // the workflow runs
+	dir string
+	act string
+	env []string // more than act's own, for every step
+	// secrets are those of the repository, NAME=value, in addition to the model's key.
+	secrets []string
+	user    *syscall.Credential
+	during  func() // the workflow runs
 	// actionFile makes another text of action.yml; nil = it stays.
 	actionFile func(string) string
 }
@@ -325,6 +329,9 @@ func (in actIn) run(t *testing.T, upstream, with string) actRun {
 	}
 	for _, variable := range in.env {
 		args = append(args, "--env", variable)
+	}
+	for _, secret := range in.secrets {
+		args = append(args, "-s", secret)
 	}
 	cmd := exec.CommandContext(t.Context(), in.act, args...)
 	cmd.Dir = project

@@ -22,6 +22,7 @@ type SandboxInputs struct {
 	Presets          []string `input:"presets"`           // named lists of hosts
 	AllowedDomains   []string `input:"allowed_domains"`   // allowlist entries
 	DeniedDomains    []string `input:"denied_domains"`    // entries that stay closed whatever is allowed
+	Keys             []string `input:"keys"`              // secrets for the requests of an entry, see settings.Given.AddKeys
 	AllowHostedWeb   bool     `input:"allow_hosted_web"`  // the provider may search and fetch pages for the agent
 	Env              []string `input:"env"`               // variables of the agent, NAME=value
 	Memory           string   `input:"memory"`            // such as "4g"; "" = no limit
@@ -38,6 +39,7 @@ func (p *inputParser) sandbox() SandboxInputs {
 		Presets:        p.list("presets"),
 		AllowedDomains: p.list("allowed_domains"),
 		DeniedDomains:  p.list("denied_domains"),
+		Keys:           p.lines("keys"),
 		AllowHostedWeb: p.boolean("allow_hosted_web", false),
 		Env:            p.variables("env"),
 		Memory:         p.word("memory"),
@@ -103,12 +105,31 @@ func (in Inputs) given() *settings.Given {
 	given.WorkspaceMode("input workspace_mode", in.WorkspaceMode)
 	given.Entries("presets", "input presets", in.Presets)
 	given.Entries("allow", "input allowed_domains", in.AllowedDomains)
+	if in.EngineNetwork != "" {
+		given.Entries("private", "input allowed_domains", services(in.AllowedDomains))
+	}
 	given.Entries("deny", "input denied_domains", in.DeniedDomains)
+	given.AddKeys("input keys", in.Keys)
 	given.MCP.Servers = in.Servers
 	given.Memory("input memory", in.Memory)
 	given.CPUs("input cpus", in.CPUs)
 	return given
 }
+
+// services are the hosts of entries that can be services of the job, by their ids, which have
+// no dot: their addresses are private ones of the network that the sandbox joins.
+func services(entries []string) (names []string) {
+	for _, e := range entries {
+		e = strings.TrimPrefix(strings.TrimPrefix(e, "https://"), "git:")
+		if name := e[:len(e)-len(strings.TrimLeft(e, serviceLetters))]; name != "" && !strings.HasPrefix(e[len(name):], ".") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// serviceLetters are what the id of a service may consist of.
+const serviceLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 
 // Settings are the settings of the run that the inputs ask for.
 func (in Inputs) Settings() settings.Settings { return in.given().Settings }
@@ -117,6 +138,9 @@ func (in Inputs) Settings() settings.Settings { return in.given().Settings }
 func (p *inputParser) settings(in Inputs) {
 	_, bad := in.given().Accept()
 	p.errs = append(p.errs, bad...)
+	if len(bad) == 0 {
+		p.keys(in)
+	}
 	if open := len(in.Presets) + len(in.AllowedDomains); open > 0 && in.Egress == "none" {
 		p.fail("leave presets and allowed_domains out, or choose egress: block", "input egress is none, and hosts are allowed")
 	}

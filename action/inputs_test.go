@@ -43,6 +43,50 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
+func TestServicesOfTheJobHavePrivateAddresses(t *testing.T) {
+	inputs := map[string]string{"allowed_domains": "db:5432 *.example.org redis, docs.example.com\nhttps://vault GET /v1/**\ngit:forge/acme/app\nhttps://api.example.com GET /**"}
+	if in, errs := parse(t, inputs); len(errs) > 0 || len(in.Settings().Network.Private) > 0 {
+		t.Errorf("without their network: %v %q", errs, in.Settings().Network.Private)
+	}
+	inputs["services_network"] = "net"
+	if in, errs := parse(t, inputs); len(errs) > 0 || !slices.Equal(in.Settings().Network.Private, []string{"db", "redis", "vault", "forge"}) {
+		t.Errorf("%v %q", errs, in.Settings().Network.Private)
+	}
+}
+
+// Keys come from the step's environment and are bound to an entry; everything else about one
+// is a mistake that is told before anything starts, without its value.
+func TestKeysOfTheInputs(t *testing.T) {
+	const entry = "git:github.com/acme/app"
+	in, errs := parse(t, map[string]string{"allowed_domains": entry, "keys": "# why\nPUSH=env:TOKEN for " + entry + " # to push\n\nOTHER for github:acme/app as bearer\n"})
+	if len(errs) > 0 || len(in.Keys) != 2 {
+		t.Fatalf("%v, %q", errs, in.Keys)
+	}
+	if names := KeyVariables("# why\n PUSH=env:TOKEN for " + entry + "\nOTHER for x\n"); !slices.Equal(names, []string{"TOKEN", "OTHER"}) {
+		t.Errorf("variables: %q", names)
+	}
+	environ := map[string]string{"TOKEN": "secret-value-1\n", "OTHER": ""}
+	values, errs := in.keyValues(func(name string) string { return environ[name] })
+	if values["PUSH"] != "secret-value-1" || len(errs) != 1 || !strings.Contains(errs[0].Error(), "no variable OTHER") || !strings.Contains(diag.HintOf(errs[0]), "secrets.OTHER") {
+		t.Errorf("%v, %v", values, errs)
+	}
+	for keys, want := range map[string]string{
+		"PUSH=file:/etc/shadow for " + entry:                     "comes from no variable",
+		"PUSH=cmd:id for " + entry:                               "comes from no variable",
+		"PUSH=gh:github.com for " + entry:                        "comes from no variable",
+		"PUSH=ghp_0123456789 for " + entry:                       "no kind",
+		"PUSH for github.com":                                    "never for a host as a whole",
+		"PUSH":                                                   "what the key is for",
+		"PUSH for " + entry + " as cookie":                       "",
+		"A=env:X for " + entry + "\nA=env:Y for github:acme/app": "same name",
+	} {
+		_, errs := parse(t, map[string]string{"allowed_domains": entry, "keys": keys})
+		if len(errs) == 0 || !strings.Contains(joined(errs), want) || strings.Contains(joined(errs), "ghp_0123") {
+			t.Errorf("%q: %v", keys, errs)
+		}
+	}
+}
+
 func TestInputsAreRead(t *testing.T) {
 	held := t.TempDir()
 	write(t, filepath.Join(held, "conversation.jsonl"), `{"type":"user","uuid":"u","sessionId":"`+heldID+`","message":{"role":"user","content":"hi"}}`+"\n")

@@ -32,6 +32,7 @@ type Runner interface {
 type Job struct {
 	ID        string // names the containers
 	Inputs    Inputs
+	Keys      map[string]string // values of the inputs' keys by name; they stay in this process
 	Context   []string          // variables that say which run of which workflow this is, NAME=value
 	Texts     *instructions.Set // for Claude, in place of the commit's own; nil = there are none
 	Untrusted bool              // the checked-out commit may be a stranger's: Claude gets none of its instructions

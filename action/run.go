@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -101,10 +103,16 @@ func without(secrets *redact.Redactor, write func(io.Writer) error) func(io.Writ
 func (s *step) run(ctx context.Context) reported {
 	in, errs := ParseInputs(s.github.GetInput, s.Getenv("GITHUB_WORKSPACE"))
 	s.summary = in.Summary
-	for _, secret := range in.Secrets() {
+	keys, missing := in.keyValues(s.Getenv)
+	errs = append(errs, missing...)
+	secrets := in.Secrets()
+	for _, name := range slices.Sorted(maps.Keys(keys)) {
+		secrets = append(secrets, keys[name])
+	}
+	for _, secret := range secrets {
 		s.github.AddMask(secret)
 	}
-	s.keepSecrets(in.Secrets())
+	s.keepSecrets(secrets)
 	r := reported{events: newEvents(s.Stdout, s.clean)}
 	id, err := runID(s.Getenv)
 	if errs = append(errs, nonNil(err)...); len(errs) > 0 {
@@ -131,7 +139,10 @@ func (s *step) run(ctx context.Context) reported {
 	}
 	s.configuration(in)
 	r.events.full = in.ShowOutput
-	r.Report, err = s.execute(ctx, id, in, &r)
+	r.Report, err = s.execute(ctx, Job{
+		ID: id, Inputs: in, Keys: keys, Dir: r.dir, Context: runContext(s.Getenv), Untrusted: r.untrusted, Texts: r.texts,
+		Events: r.events.hear, Progress: r.events,
+	}, &r)
 	if err != nil && ctx.Err() == nil { // what fails when somebody cancels is no news
 		s.annotate("error", "claude-sandbox", err)
 		r.said = true
@@ -140,7 +151,7 @@ func (s *step) run(ctx context.Context) reported {
 }
 
 // execute runs the agent and settles the conclusion.
-func (s *step) execute(ctx context.Context, id string, in Inputs, r *reported) (Report, error) {
+func (s *step) execute(ctx context.Context, job Job, r *reported) (Report, error) {
 	s.github.Group("Agent")
 	defer s.github.EndGroup()
 	type ended struct {
@@ -149,10 +160,7 @@ func (s *step) execute(ctx context.Context, id string, in Inputs, r *reported) (
 	}
 	done := make(chan ended, 1)
 	go func() {
-		report, err := s.Runner.Run(ctx, Job{
-			ID: id, Inputs: in, Dir: r.dir, Context: runContext(s.Getenv), Untrusted: r.untrusted, Texts: r.texts,
-			Events: r.events.hear, Progress: r.events,
-		})
+		report, err := s.Runner.Run(ctx, job)
 		done <- ended{report, err}
 	}()
 	var e ended
@@ -168,8 +176,8 @@ func (s *step) execute(ctx context.Context, id string, in Inputs, r *reported) (
 			r.events.mute() // the run goes on until this process ends
 		}
 	}
-	e.report.Outcome = settle(ctx, in, e.report, e.err)
-	s.answer(in, &e.report)
+	e.report.Outcome = settle(ctx, job.Inputs, e.report, e.err)
+	s.answer(job.Inputs, &e.report)
 	return e.report, e.err
 }
 
@@ -239,6 +247,7 @@ func (s *step) configuration(in Inputs) {
 		fmt.Sprintf("image: %s", orDefault(in.Image)),
 		fmt.Sprintf("egress: %s, presets: %s, allowed_domains: %s, denied_domains: %s", in.Egress, orNone(strings.Join(in.Presets, " ")),
 			orNone(strings.Join(in.AllowedDomains, " ")), orNone(strings.Join(in.DeniedDomains, " "))),
+		fmt.Sprintf("keys: %s", orNone(strings.Join(in.Keys, "; "))),
 	} {
 		_, _ = io.WriteString(s.Stdout, Neutral(line)) // best effort, as all of the log
 	}

@@ -152,7 +152,7 @@ func planJob(job Job) (project *session.Project, plan *runplan.Plan, err error) 
 			},
 		},
 		Environment: runplan.Environment{Variables: slices.Concat(job.Context, in.Env)},
-		Folders:     runplan.Folders{Tree: filepath.Join(job.Dir, sandbox.TreeFolder)},
+		Folders:     runplan.Folders{Binaries: true, Tree: filepath.Join(job.Dir, sandbox.TreeFolder)},
 		Containers:  runplan.Containers{Canaries: true, EngineNetwork: in.EngineNetwork},
 	}
 	var effective settings.Accepted
@@ -165,6 +165,9 @@ func planJob(job Job) (project *session.Project, plan *runplan.Plan, err error) 
 	}
 	if err == nil {
 		plan, err = project.Plan(options, effective)
+	}
+	if err == nil {
+		err = unusedKey(in, plan)
 	}
 	if wrong := (*session.SettingsError)(nil); errors.As(err, &wrong) {
 		_ = diag.WriteText(job.Progress, wrong.Findings) // best effort, as all of the log
@@ -208,6 +211,7 @@ func (s Sandboxed) host(job Job, home runs.Home, plan *runplan.Plan) (*sandbox.H
 		Prompt: strings.NewReader(job.Inputs.Prompt), Stdout: io.Discard, Stderr: job.Progress,
 		Say:      func(line string) { fmt.Fprintln(job.Progress, line) },
 		Upstream: upstream, Credential: credential, UpstreamProxy: http.ProxyFromEnvironment,
+		Secrets:  sandbox.Secrets{Values: job.Keys},
 		Home:     job.home(plan),
 		StateDir: job.Dir, LiveDir: home.Live(), OnEvent: job.Events,
 		Ledger: home.Ledger(job.ID, job.Inputs.WorkingDirectory),

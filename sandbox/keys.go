@@ -132,14 +132,32 @@ func (k *keyHolder) uses(clean func(string) string) (all []credential.Use) {
 	return all
 }
 
-// usesInWords says for people how often each key was used.
+// maxOperations bounds what is said of the use of a key.
+const maxOperations = 10
+
+// usesInWords says for people how often each key was used, and for what.
 func usesInWords(all []credential.Use) (lines []string) {
 	for _, u := range all {
-		n := 0
+		n, others := 0, false
+		var operations []string
 		for _, r := range u.Requests {
 			n += r.Count
+			switch {
+			case slices.Contains(operations, r.Operation):
+			case r.Operation == "" || len(operations) == maxOperations:
+				others = true
+			default:
+				operations = append(operations, r.Operation)
+			}
 		}
-		lines = append(lines, fmt.Sprintf("the key %s went with %s", u.Name, visible.Count(n, "request")))
+		if others {
+			operations = append(operations, "others")
+		}
+		line := fmt.Sprintf("the key %s went with %s", u.Name, visible.Count(n, "request"))
+		if len(operations) > 0 {
+			line += ": " + strings.Join(operations, ", ")
+		}
+		lines = append(lines, visible.Line(line))
 	}
 	return lines
 }

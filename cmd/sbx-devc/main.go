@@ -12,12 +12,13 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/org/claude-sandbox/action"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/session/keys"
 )
 
 func main() {
-	found := keys.Hide()
+	found := keys.Hide(action.KeyVariables(os.Getenv("INPUT_KEYS"))...)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, cli.EndSignals()...)

@@ -24,12 +24,12 @@ const maxBytes = 4096
 // leaves them in one and replaces this program by itself without them: a process
 // cannot change what the kernel shows of the environment that it was started
 // with. It returns nil when there are none.
-func hidden() (Keys, error) {
+func hidden(more []string) (Keys, error) {
 	if value, ok := os.LookupEnv(pipeVariable); ok {
 		_ = os.Unsetenv(pipeVariable)
 		return receive(value)
 	}
-	found, rest := split(os.Environ())
+	found, rest := split(os.Environ(), more)
 	if len(found) == 0 {
 		return nil, nil
 	}

@@ -9,18 +9,20 @@ import (
 // variables hold a key of the model API. Whoever starts this program sets them,
 // as the Action's step does with its inputs.
 func variables() []string {
-	return []string{"ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "INPUT_ANTHROPIC_API_KEY", "INPUT_CLAUDE_CODE_OAUTH_TOKEN"}
+	return []string{
+		"ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "INPUT_ANTHROPIC_API_KEY", "INPUT_CLAUDE_CODE_OAUTH_TOKEN", "INPUT_GITHUB_TOKEN",
+	}
 }
 
 // Keys are the values of those of the variables that are set.
 type Keys map[string]string
 
-// split takes the keys out of an environment.
-func split(environ []string) (found Keys, rest []string) {
+// split takes the keys out of an environment: those of variables and of more.
+func split(environ, more []string) (found Keys, rest []string) {
 	found = Keys{}
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
-		if slices.Contains(variables(), name) && value != "" {
+		if (slices.Contains(variables(), name) || slices.Contains(more, name)) && value != "" {
 			found[name] = value
 			continue
 		}
@@ -40,12 +42,12 @@ func (k Keys) Getenv(name string) string {
 // Hide takes the keys out of this process's environment, so that neither the
 // programs that it starts nor others of the same user find them there, and closes
 // its memory to them, as far as the system can. It comes first in a program: it may
-// start it again.
-func Hide() Keys {
-	found, err := hidden()
+// start it again. more are variables that hold keys of other kinds.
+func Hide(more ...string) Keys {
+	found, err := hidden(more)
 	if err != nil || found == nil {
 		// As well as it goes: what is started later has no key at least.
-		found, _ = split(os.Environ())
+		found, _ = split(os.Environ(), more)
 	}
 	for name := range found {
 		_ = os.Unsetenv(name)

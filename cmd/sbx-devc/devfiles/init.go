@@ -204,7 +204,7 @@ func writeDraft(ctx context.Context, a *cli.App, draft *scaffold.Draft, dir scaf
 		fmt.Fprintln(a.Stderr, "sbx-devc: nothing to write: the files are there as they would be written")
 	}
 	wrote(a, dir, written)
-	if s := draft.Settings; s != nil && s.Network != nil && len(s.Network.Private) > 0 {
+	if s := draft.Settings; s != nil && len(s.Network.Private) > 0 {
 		notes = append(notes, servicesNote)
 	}
 	sayNotes(a, notes)

@@ -1,0 +1,227 @@
+package action_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base64"
+	"encoding/pem"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/org/claude-sandbox/internal/fakeapi"
+	"github.com/org/claude-sandbox/internal/test/testenv"
+)
+
+const (
+	appToken = "canary-key-0d5b1f6a93c7e248"
+	gitSite  = "githost" // as the id of a service of the job
+)
+
+// gitHost is a stand-in of a host of repositories, acme/app and acme/other, on a network of
+// the engine's, as the services of a job are. On port 5432 anyone gets an answer.
+type gitHost struct {
+	network, root, ca string
+
+	mu    sync.Mutex
+	keyed []string // paths to which the token came
+}
+
+func newGitHost(t *testing.T) *gitHost {
+	t.Helper()
+	testenv.Root(t)
+	bridgeGateway(t) // an engine is there
+	h := &gitHost{network: fmt.Sprintf("sbx-action-test-%d", os.Getpid()), root: t.TempDir()}
+	for _, name := range []string{"acme/app.git", "acme/other.git"} {
+		command(t, h.root, "git", "init", "-q", "--bare", "-b", "main", name)
+		command(t, h.root, "git", "-C", name, "config", "http.receivepack", "true")
+	}
+	remove := func(args ...string) {
+		t.Cleanup(func() {
+			if out, err := exec.Command("docker", args...).CombinedOutput(); err != nil {
+				t.Errorf("docker %v: %v: %s", args, err, out)
+			}
+		})
+	}
+	command(t, h.root, "docker", "network", "create", h.network)
+	remove("network", "rm", h.network)
+	if out, err := exec.Command("docker", "image", "inspect", "debian:bookworm-slim").CombinedOutput(); err != nil {
+		testenv.Missing(t, "debian:bookworm-slim", string(out))
+	}
+	command(t, h.root, "docker", "run", "-d", "--name", h.network, "--network", h.network, "--network-alias", gitSite, "--network-alias", "db", "debian:bookworm-slim", "sleep", "infinity")
+	remove("rm", "-f", h.network)
+	pid := strings.TrimSpace(command(t, h.root, "docker", "inspect", "--format", "{{.State.Pid}}", h.network))
+	listener, err := listenIn("/proc/"+pid+"/ns/net", ":443")
+	if err != nil {
+		t.Fatal(err)
+	}
+	database, err := listenIn("/proc/"+pid+"/ns/net", ":5432")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("SERVICE-ANSWERS\n"))
+	})}
+	t.Cleanup(func() { _ = plain.Close() })
+	go func() { _ = plain.Serve(database) }()
+	server := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
+	t.Cleanup(func() { _ = server.Close() })
+	certificate := h.certificate(t)
+	go func() {
+		_ = server.Serve(tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{certificate}}))
+	}()
+	return h
+}
+
+func (h *gitHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, password, _ := r.BasicAuth()
+	if password != appToken {
+		w.Header().Set("WWW-Authenticate", `Basic realm="private"`)
+		http.Error(w, "who are you", http.StatusUnauthorized)
+		return
+	}
+	h.mu.Lock()
+	h.keyed = append(h.keyed, r.URL.Path)
+	h.mu.Unlock()
+	w.Header().Set("X-Echo", r.Header.Get("Authorization"))
+	(&cgi.Handler{Path: "/bin/sh", Args: []string{"-c", "exec git http-backend"}, Dir: h.root, Env: []string{
+		"GIT_PROJECT_ROOT=" + h.root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=agent", "PATH=" + os.Getenv("PATH")}}).ServeHTTP(w, r)
+}
+
+// certificate makes one that its own file certifies.
+func (h *gitHost) certificate(t *testing.T) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: gitSite}, DNSNames: []string{gitSite}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.ca = filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(h.ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// listenIn listens in a network namespace.
+func listenIn(namespace, address string) (l net.Listener, err error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		var f *os.File
+		if f, err = os.Open(namespace); err != nil {
+			return
+		}
+		defer f.Close()
+		if err = unix.Setns(int(f.Fd()), unix.CLONE_NEWNET); err == nil {
+			l, err = net.Listen("tcp4", address)
+		}
+	}()
+	<-done
+	return l, err
+}
+
+// Attack: the agent pushes with a token of the step's, and looks for it everywhere. It goes
+// with what the entry allows, and is nowhere in the sandbox, outputs, summary, report or log.
+func TestAttackKeyOfTheActionUnderAct(t *testing.T) {
+	act := testenv.Program(t, "act")
+	host := newGitHost(t)
+	api := &fakeapi.Server{APIKey: testKey, Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{`
+		cd /tmp && export GIT_TERMINAL_PROMPT=0
+		git clone -q https://` + gitSite + `/acme/app.git app && cd app &&
+		git -c user.name=a -c user.email=a@example.com commit -q --allow-empty -m one && git push -q origin HEAD:refs/heads/agent/x && echo PUSH''ED
+		git push -q origin HEAD:refs/heads/main; git push -q https://` + gitSite + `/acme/other.git HEAD:refs/heads/agent/x
+		curl -sS -i 'https://` + gitSite + `/acme/app.git/info/refs?service=git-upload-pack' | tr -d '\0'
+		curl -sS http://db:5432/; curl -sS -m 5 http://db:5433/
+		part='canary-key-0d5b[1]f6'
+		(cat /proc/*/environ /proc/*/cmdline; grep -ra "$part" /etc /home /run /tmp /var /workspace) 2>/dev/null | grep -ac "$part" | sed s/^/times:/`}}},
+		Final: "done"}}
+	server := httptest.NewServer(api)
+	defer server.Close()
+	in := actIn{dir: t.TempDir(), act: act, env: []string{"SSL_CERT_FILE=" + host.ca}, secrets: []string{"APP_TOKEN=" + appToken}}
+	in.during = func() {
+		deadline := time.Now().Add(2 * time.Minute)
+		for len(api.Requests()) == 0 && time.Now().Before(deadline) {
+			time.Sleep(20 * time.Millisecond)
+		}
+		names := strings.Fields(command(t, in.dir, "docker", "ps", "-q", "--filter", "network="+host.network))
+		for _, name := range names {
+			if text := command(t, in.dir, "docker", "inspect", name); strings.Contains(text, appToken) {
+				t.Errorf("docker inspect shows the token:\n%s", text)
+			}
+		}
+		if len(names) < 2 { // the host, and the firewall
+			t.Errorf("containers: %q", names)
+		}
+	}
+	r := in.run(t, server.URL, `          services_network: `+host.network+`
+          allowed_domains: |
+            git:`+gitSite+`/acme/app push refs/heads/agent/*
+            git:`+gitSite+`/acme/other push refs/heads/agent/*
+            db:5432
+          keys: |
+            PUSH=env:APP_TOKEN for git:`+gitSite+`/acme/app # and no other repository
+        env:
+          APP_TOKEN: ${{ secrets.APP_TOKEN }}
+`)
+	if r.outcome != "success" || !strings.Contains(r.transcript, "PUSHED") || !strings.Contains(r.transcript, "times:0") || !strings.Contains(r.transcript, "SERVICE-ANSWERS") {
+		t.Errorf("outcome %q, outputs %v\n%s\n%s", r.outcome, r.outputs, r.transcript, r.log)
+	}
+	if !strings.Contains(r.summary, "the key PUSH went with ") || !strings.Contains(r.summary, "git push "+gitSite+"/acme/app") {
+		t.Errorf("the summary does not say what went with the key:\n%s", r.summary)
+	}
+	host.mu.Lock()
+	defer host.mu.Unlock()
+	if slices.ContainsFunc(host.keyed, func(path string) bool { return !strings.HasPrefix(path, "/acme/app.git/") }) || len(host.keyed) == 0 {
+		t.Errorf("the token came to %q", host.keyed)
+	}
+	if refs := command(t, host.root, "git", "-C", "acme/app.git", "for-each-ref", "--format=%(refname)"); refs != "refs/heads/agent/x\n" {
+		t.Errorf("refs: %q", refs)
+	}
+	pair := base64.StdEncoding.EncodeToString([]byte("x-access-token:" + appToken))
+	shown := map[string]string{"the summary": r.summary, "the outputs": fmt.Sprint(r.outputs), "the transcript": r.transcript, "the log": r.log}
+	_ = filepath.WalkDir(filepath.Join(in.dir, "results", "report"), func(name string, d fs.DirEntry, err error) error {
+		if text, err := os.ReadFile(name); err == nil {
+			shown[name] = string(text)
+		}
+		return nil
+	})
+	if len(shown) < 7 {
+		t.Errorf("the report folder was not searched: %d texts", len(shown))
+	}
+	for name, text := range shown {
+		for line := range strings.Lines(text) {
+			if strings.Contains(line, pair) || strings.Contains(line, appToken) && !strings.Contains(line, `"command":"add-mask"`) {
+				t.Errorf("%s shows the token: %.300s", name, line)
+			}
+		}
+	}
+}
