@@ -1,8 +1,10 @@
 package credproxy
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -30,32 +32,44 @@ type outage struct {
 	mu    sync.Mutex
 	since time.Time // zero = there is none
 	told  bool
+	again bool // patience came to its end once before, after progress
 }
 
-// heard takes an answer, and returns how long to wait before the request is sent again;
-// again is false for an answer that the agent gets. over says that patience has come to its
-// end: to ask again is of no use.
-func (o *outage) heard(now time.Time, patience time.Duration, try int, resp *http.Response) (wait time.Duration, again, over bool) {
-	if patience <= 0 {
+// heard takes an answer, nil where the upstream could not be reached, and returns how long
+// to wait before the request is sent again; again is false for an answer that the agent gets.
+// over says that patience has come to its end: to ask again is of no use. progress says that
+// the upstream has answered this run before: once in a run patience begins anew then, because
+// the work would be lost.
+func (o *outage) heard(now time.Time, patience time.Duration, try int, progress bool, resp *http.Response) (
+	wait time.Duration, again, over bool) {
+	if patience <= 0 || resp == nil && !progress {
 		return 0, false, false
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !slices.Contains(passing, resp.StatusCode) {
+	var header http.Header
+	if resp != nil {
+		header = resp.Header
+	}
+	switch {
+	case resp != nil && !slices.Contains(passing, resp.StatusCode):
 		o.since, o.told = time.Time{}, false
 		return 0, false, false
-	}
-	if resp.Header.Get("X-Should-Retry") == "false" {
+	case header.Get("X-Should-Retry") == "false":
 		return 0, false, true
 	}
 	if o.since.IsZero() {
 		o.since = now
 	}
-	wait, said := retryAfter(now, resp.Header)
+	wait, said := retryAfter(now, header)
 	if !said {
 		wait = min(firstWait<<min(try, 10), maxWait)
 	}
-	if wait = max(wait, leastWait); now.Add(wait).After(o.since.Add(patience)) {
+	wait = max(wait, leastWait)
+	if now.Add(wait).After(o.since.Add(patience)) && progress && !o.again && wait <= patience {
+		o.since, o.again = now, true
+	}
+	if now.Add(wait).After(o.since.Add(patience)) {
 		return 0, false, true
 	}
 	return wait, true, false
@@ -96,28 +110,39 @@ type patientTransport struct {
 // connection can be used again.
 const maxDrained = 64 << 10
 
+// unconnected reports an error after which the upstream cannot have seen the request.
+func unconnected(err error) bool {
+	op := (*net.OpError)(nil)
+	return errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect")
+}
+
 // ask sends a request until the upstream gives an answer for the agent. sent says whether
 // the model may be at work on it. out makes the request.
 func (p *Proxy) ask(out func() *http.Request, sent *atomic.Bool) (*http.Response, error) {
 	for try := 0; ; try++ {
 		request := out()
 		resp, err := p.transport.RoundTrip(request)
-		if err != nil {
+		if err != nil && !unconnected(err) {
 			return nil, err
 		}
-		wait, again, over := p.transport.outage.heard(time.Now(), p.transport.patience, try, resp)
-		if over {
+		wait, again, over := p.transport.outage.heard(time.Now(), p.transport.patience, try, p.answered.Load() > 0, resp)
+		if over && resp != nil {
 			resp.Header.Set("X-Should-Retry", "false") // Claude would ask ten times more
 		}
 		if !again {
-			return resp, nil
+			return resp, err
 		}
 		if p.transport.outage.first() {
-			p.warn(fmt.Sprintf("the model API, %s, answers %d %s; it is asked again for %s", p.upstream.Host, resp.StatusCode,
-				http.StatusText(resp.StatusCode), p.transport.patience))
+			problem := "cannot be reached"
+			if resp != nil {
+				problem = fmt.Sprintf("answers %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
+			}
+			p.warn(fmt.Sprintf("the model API, %s, %s; it is asked again for %s", p.upstream.Host, problem, p.transport.patience))
 		}
-		_, _ = io.CopyN(io.Discard, resp.Body, maxDrained) // of use to the connection alone
-		_ = resp.Body.Close()
+		if resp != nil {
+			_, _ = io.CopyN(io.Discard, resp.Body, maxDrained) // of use to the connection alone
+			_ = resp.Body.Close()
+		}
 		sent.Store(false)
 		select {
 		case <-time.After(wait):

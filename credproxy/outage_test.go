@@ -2,7 +2,9 @@ package credproxy
 
 import (
 	"context"
+	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +27,7 @@ func TestOutage(t *testing.T) {
 		wait  time.Duration // 0 = the agent gets the answer
 		over  bool
 	}
+	late := 5*time.Minute + time.Second
 	for name, steps := range map[string][]step{
 		"waits grow":               {{0, answer(529), time.Second, false}, {time.Second, answer(529), 2 * time.Second, false}, {3 * time.Second, answer(500), 4 * time.Second, false}},
 		"patience ends":            {{0, answer(503), time.Second, false}, {5 * time.Minute, answer(503), 0, true}},
@@ -37,12 +40,15 @@ func TestOutage(t *testing.T) {
 		"longer than patience":     {{0, answer(429, "Retry-After", "3600"), 0, true}},
 		"nonsense":                 {{0, answer(429, "Retry-After", "-1"), time.Second, false}, {0, answer(429, "Retry-After", "soon"), 2 * time.Second, false}},
 		"it says no":               {{0, answer(529, "X-Should-Retry", "false"), 0, true}},
-		"what does not pass":       {{0, answer(400), 0, false}, {0, answer(401), 0, false}, {0, answer(404), 0, false}, {0, answer(413), 0, false}},
+		"once more after progress": {{0, answer(529), time.Second, false}, {late, answer(529), 2 * time.Second, false}, {late + 4*time.Minute, answer(529), 4 * time.Second, false},
+			{2 * late, answer(529), 0, true}, {2*late + time.Second, answer(200), 0, false}, {3 * late, answer(529), 30 * time.Second, false}, {4 * late, answer(529), 0, true}},
+		"not reached":        {{0, nil, time.Second, false}, {time.Second, answer(503), 2 * time.Second, false}, {2 * time.Second, nil, 4 * time.Second, false}, {late, nil, 8 * time.Second, false}, {2 * late, nil, 0, true}},
+		"what does not pass": {{0, answer(400), 0, false}, {0, answer(401), 0, false}, {0, answer(404), 0, false}, {0, answer(413), 0, false}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var o outage
 			for i, s := range steps {
-				wait, again, over := o.heard(begin.Add(s.after), 5*time.Minute, i, s.resp)
+				wait, again, over := o.heard(begin.Add(s.after), 5*time.Minute, i, strings.Contains(name, "progress") || name == "not reached", s.resp)
 				if wait != s.wait || again != (s.wait > 0) || over != s.over {
 					t.Errorf("%d: %v %v %v, want %+v", i, wait, again, over, s)
 				}
@@ -50,8 +56,54 @@ func TestOutage(t *testing.T) {
 		})
 	}
 	var o outage
-	if _, again, over := o.heard(begin, 0, 0, answer(529)); again || over {
+	if _, again, over := o.heard(begin, 0, 0, true, answer(529)); again || over {
 		t.Error("without patience the agent does not hear of it")
+	}
+}
+
+// The model API goes in the middle of a run and comes back: no work is lost. One that was
+// never reached fails at once.
+func TestAModelAPIThatGoesInTheMiddle(t *testing.T) {
+	api := &fakeapi.Server{}
+	back, told := make(chan struct{}), make(chan string, 9)
+	f := newFixture(t, api, func(o *Options) {
+		o.Patience, o.Warn = time.Minute, func(line string) { told <- line; close(back) }
+		o.Upstream = &url.URL{Scheme: "http", Host: "127.0.0.1:0"}
+	})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.proxy.upstream.Host = l.Addr().String()
+	_ = l.Close()
+	if r := f.post(t); r.status != http.StatusBadGateway || len(told) > 0 {
+		t.Fatalf("before the beginning: %+v", r)
+	}
+	serve := func() (end func()) {
+		l, err := net.Listen("tcp", f.proxy.upstream.Host)
+		if err != nil {
+			t.Error(err)
+			return func() {}
+		}
+		s := &http.Server{Handler: api, ReadHeaderTimeout: time.Minute}
+		go func() { _ = s.Serve(l) }()
+		return func() { _ = s.Close() }
+	}
+	end := serve()
+	if r := f.post(t); r.status != http.StatusOK {
+		t.Fatalf("%+v", r)
+	}
+	end()
+	f.proxy.transport.CloseIdleConnections()
+	done := make(chan func())
+	go func() {
+		<-back
+		done <- serve()
+	}()
+	r := f.post(t)
+	defer (<-done)()
+	if r.status != http.StatusOK || len(api.Requests()) != 2 || !strings.Contains(<-told, "cannot be reached; it is asked again") {
+		t.Errorf("%+v, %d requests", r, len(api.Requests()))
 	}
 }
 
