@@ -166,6 +166,40 @@ func TestActionUnderActAsTheRunnersUser(t *testing.T) {
 	}
 }
 
+// In the folder of a monorepo git works, the patch has the repository's paths, and the commit
+// comes back.
+func TestActionUnderActInAMonorepo(t *testing.T) {
+	act := testenv.Program(t, "act")
+	server := httptest.NewServer(&fakeapi.Server{APIKey: testKey, Script: fakeapi.Script{
+		Turns: []fakeapi.Turn{{Bash: []string{"pwd; git status --porcelain=v1 --branch; echo made >made.txt; git add made.txt; git commit -qm 'in the folder' && git show --stat --format=%s; echo root >>../../README.md"}}}, Final: "done",
+	}})
+	defer server.Close()
+	bin, err := program()
+	if err != nil {
+		t.Fatal("building sbx-devc: ", err)
+	}
+	in := actIn{dir: t.TempDir(), act: act, env: []string{"CLAUDE_SANDBOX_BIN=" + bin}}
+	folder := filepath.Join(in.dir, "project", "packages", "a")
+	if err := errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(filepath.Join(folder, "a.txt"), []byte("a\n"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	r := in.run(t, server.URL, "          working_directory: packages/a\n")
+	if r.outcome != "success" || r.outputs["changed_files"] != "README.md\npackages/a/made.txt" {
+		t.Errorf("outcome %q, outputs %v\n%s\n%s", r.outcome, r.outputs, r.transcript, r.log)
+	}
+	if !strings.Contains(r.transcript, "/workspace/packages/a") || !strings.Contains(r.transcript, "packages/a/made.txt | 1 +") {
+		t.Errorf("git in the folder: %s", r.transcript)
+	}
+	if diff := read(t, filepath.Join(in.dir, "results", "report", "changes.diff")); !strings.Contains(diff, "+++ b/packages/a/made.txt\n") {
+		t.Errorf("the patch:\n%s", diff)
+	}
+	project := filepath.Join(in.dir, "project")
+	command(t, project, "git", "fetch", "-q", filepath.Join(in.dir, "results", "report", "commits.bundle"), "refs/heads/sbx/*:refs/heads/sbx/*")
+	if shown := command(t, project, "git", "show", "--name-only", "--format=%s", "--branches=sbx/*"); !strings.Contains(shown, "in the folder\n\npackages/a/made.txt\n") {
+		t.Errorf("the commit: %s", shown)
+	}
+}
+
 // A variable of Linux holds 128 KiB, so GitHub's runner cannot start the step
 // that gets the prompt, and the clean-up reports for it.
 func TestActionUnderActWithAPromptTooLongForAVariable(t *testing.T) {

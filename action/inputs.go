@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,19 +23,22 @@ import (
 // Inputs are the inputs of the Action after they were read and checked. Each
 // field's tag is the name in action.yml; a test holds the two together.
 type Inputs struct {
-	Prompt             string        `input:"prompt"`                  // what the agent is asked to do
-	PromptFile         string        `input:"prompt_file"`             // the same from a file; Prompt holds its text
-	AppendSystemPrompt string        `input:"append_system_prompt"`    // added to Claude's own system prompt
-	Model              string        `input:"model"`                   // "" is Claude's default
-	MaxTurns           int           `input:"max_turns"`               // 0 = no limit
-	MaxBudgetUSD       float64       `input:"max_budget_usd"`          // US dollars; 0 = no limit
-	Timeout            time.Duration `input:"timeout_minutes"`         // wall clock of the agent
-	Retry              time.Duration `input:"retry_minutes"`           // how long an overloaded model API is asked again
-	APIKey             string        `input:"anthropic_api_key"`       // either this
-	OAuthToken         string        `input:"claude_code_oauth_token"` // or this
-	FailOnDenied       bool          `input:"fail_on_denied"`          // a refused host fails the run
-	Summary            bool          `input:"summary"`                 // write the step summary
-	ShowOutput         bool          `input:"show_output"`             // the log has what tools answer
+	Prompt             string        `input:"prompt"`                   // what the agent is asked to do
+	PromptFile         string        `input:"prompt_file"`              // the same from a file; Prompt holds its text
+	AppendSystemPrompt string        `input:"append_system_prompt"`     // added to Claude's own system prompt
+	Model              string        `input:"model"`                    // "" is Claude's default
+	MaxTurns           int           `input:"max_turns"`                // 0 = no limit
+	MaxBudgetUSD       float64       `input:"max_budget_usd"`           // US dollars; 0 = no limit
+	Timeout            time.Duration `input:"timeout_minutes"`          // wall clock of the agent
+	Retry              time.Duration `input:"retry_minutes"`            // how long an overloaded model API is asked again
+	APIKey             string        `input:"anthropic_api_key"`        // either this
+	OAuthToken         string        `input:"claude_code_oauth_token"`  // or this
+	GatewayURL         string        `input:"anthropic_base_url"`       // of a gateway that speaks the Messages API; "" = the API
+	GatewayToken       string        `input:"anthropic_auth_token"`     // of that gateway, instead of a key
+	GatewayHeaders     []string      `input:"anthropic_custom_headers"` // that it asks for, "Name: value"
+	FailOnDenied       bool          `input:"fail_on_denied"`           // a refused host fails the run
+	Summary            bool          `input:"summary"`                  // write the step summary
+	ShowOutput         bool          `input:"show_output"`              // the log has what tools answer
 	AgentInputs
 	SandboxInputs
 	TriggerInputs
@@ -60,6 +64,9 @@ func ParseInputs(get func(name string) string, workspace string) (Inputs, []erro
 		Retry:              p.retry("retry_minutes"),
 		APIKey:             p.secret("anthropic_api_key"),
 		OAuthToken:         p.secret("claude_code_oauth_token"),
+		GatewayURL:         p.word("anthropic_base_url"),
+		GatewayToken:       p.secret("anthropic_auth_token"),
+		GatewayHeaders:     p.headers("anthropic_custom_headers"),
 		FailOnDenied:       p.boolean("fail_on_denied", false),
 		Summary:            p.boolean("summary", true),
 		ShowOutput:         p.boolean("show_output", false),
@@ -76,7 +83,12 @@ func ParseInputs(get func(name string) string, workspace string) (Inputs, []erro
 // Secrets are the values that must never be seen in a log.
 func (in Inputs) Secrets() []string {
 	var secrets []string
-	for _, s := range []string{in.APIKey, in.OAuthToken, in.Token} {
+	all := []string{in.APIKey, in.OAuthToken, in.GatewayToken, in.Token}
+	for _, line := range in.GatewayHeaders {
+		_, value, _ := strings.Cut(line, ":")
+		all = append(all, strings.TrimSpace(value))
+	}
+	for _, s := range all {
 		if s != "" {
 			secrets = append(secrets, s)
 		}
@@ -200,17 +212,6 @@ func (p *inputParser) list(name string) []string {
 	return entries
 }
 
-func (p *inputParser) credential(in Inputs) {
-	const hint = "pass it from a secret: anthropic_api_key: ${{ secrets.ANTHROPIC_API_KEY }}; secrets are empty in workflows that a fork's " +
-		"pull request starts"
-	switch {
-	case p.get("anthropic_api_key") != "" && p.get("claude_code_oauth_token") != "":
-		p.fail("remove one of them", "inputs anthropic_api_key and claude_code_oauth_token are both set")
-	case p.get("anthropic_api_key") == "" && p.get("claude_code_oauth_token") == "":
-		p.fail(hint, "input anthropic_api_key is empty: there is no credential for the model API")
-	}
-}
-
 func (p *inputParser) paths(in *Inputs, workspace string) {
 	if !filepath.IsAbs(workspace) || filepath.Clean(workspace) == filepath.Dir(filepath.Clean(workspace)) {
 		p.fail("check the repository out first: uses: actions/checkout", "there is no workspace: GITHUB_WORKSPACE is %q", workspace)
@@ -246,8 +247,25 @@ func (p *inputParser) workingDirectory(in *Inputs, root *os.Root) {
 			return
 		}
 		in.WorkingDirectory = resolved
-		p.leftToken(resolved)
+		if p.boolean("whole_repository", true) {
+			in.Repository = repositoryAround(resolved, root.Name())
+		}
+		p.leftToken(cmp.Or(in.Repository, resolved))
 	}
+}
+
+// repositoryAround is the repository of which dir is a part, if it is in the workspace; "" =
+// there is none, or dir is all of it.
+func repositoryAround(dir, checkout string) string {
+	checkout, err := filepath.EvalSymlinks(checkout)
+	if err != nil {
+		return ""
+	}
+	around := workspace.ProjectAround(dir, "", func(at string) bool { return workspace.RepositoryOf(at) == at })
+	if around == dir || !workspace.Below(checkout, around) {
+		return ""
+	}
+	return around
 }
 
 func (p *inputParser) prompt(in *Inputs, root *os.Root) {

@@ -2,6 +2,7 @@ package action
 
 import (
 	"errors"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -17,6 +18,7 @@ const projectsImage = "devcontainer"
 type SandboxInputs struct {
 	Image            string   `input:"image"`             // "" builds the default one on the runner; projectsImage
 	WorkingDirectory string   `input:"working_directory"` // absolute; the folder that the agent works on
+	Repository       string   `input:"whole_repository"`  // absolute; the one around that folder, which the agent gets; "" = the folder alone
 	WorkspaceMode    string   `input:"workspace_mode"`    // how the agent gets that, a workspace.Mode
 	Egress           string   `input:"egress"`            // the network's mode, a firewall.Mode
 	Presets          []string `input:"presets"`           // named lists of hosts
@@ -114,6 +116,15 @@ func (in Inputs) given() *settings.Given {
 	given.Memory("input memory", in.Memory)
 	given.CPUs("input cpus", in.CPUs)
 	return given
+}
+
+// folderInRepository is where in the Repository the agent begins, slash-separated.
+func (in Inputs) folderInRepository() string {
+	rel, err := filepath.Rel(in.Repository, in.WorkingDirectory)
+	if err != nil {
+		return ""
+	}
+	return filepath.ToSlash(rel)
 }
 
 // services are the hosts of entries that can be services of the job, by their ids, which have

@@ -43,6 +43,60 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
+// The folder of a monorepo comes with its repository, so that git works, and with none that
+// is not the checkout's.
+func TestTheRepositoryAroundAFolder(t *testing.T) {
+	workspace := t.TempDir()
+	for _, name := range []string{".git/HEAD", "plain/x", "checkouts/app/.git/HEAD", "checkouts/app/packages/a/x"} {
+		write(t, filepath.Join(workspace, name), "ref: refs/heads/main\n")
+	}
+	app := filepath.Join(workspace, "checkouts", "app")
+	for dir, want := range map[string]string{".": "", "plain": workspace, "checkouts/app": "", "checkouts/app/packages/a": app} {
+		in, errs := parseIn(workspace, map[string]string{"working_directory": dir})
+		if len(errs) > 0 || in.Repository != want || want == app && in.folderInRepository() != "packages/a" {
+			t.Errorf("%s: %q, want %q, %v", dir, in.Repository, want, errs)
+		}
+		if in, _ := parseIn(workspace, map[string]string{"working_directory": dir, "whole_repository": "false"}); in.Repository != "" {
+			t.Errorf("%s alone: %q", dir, in.Repository)
+		}
+	}
+	if in, errs := parseIn(filepath.Join(workspace, "plain"), map[string]string{"working_directory": "."}); len(errs) > 0 || in.Repository != "" {
+		t.Errorf("a repository around the checkout: %q, %v", in.Repository, errs)
+	}
+	// A token in the repository's configuration is one that the agent could read.
+	write(t, filepath.Join(app, ".git", "config"), "[http \"https://github.com/\"]\n\textraheader = AUTHORIZATION: basic eDp5\n")
+	if _, errs := parseIn(workspace, map[string]string{"working_directory": "checkouts/app/packages/a"}); len(errs) != 1 || !strings.Contains(joined(errs), "holds a token") {
+		t.Errorf("a token: %v", errs)
+	}
+}
+
+func TestGateways(t *testing.T) {
+	in, errs := parse(t, map[string]string{"anthropic_api_key": "", "anthropic_base_url": "https://gateway.example", "anthropic_auth_token": "gateway-token",
+		"anthropic_custom_headers": "x-portkey-config: pc-config-1 # x\n\nX-Team: a b"})
+	if len(errs) > 0 || !slices.Equal(in.Secrets(), []string{"gateway-token", "pc-config-1 # x", "a b"}) {
+		t.Errorf("%v, %q", errs, in.Secrets())
+	}
+	for want, inputs := range map[string]map[string]string{
+		"both set":                    {"anthropic_auth_token": "gateway-token", "anthropic_base_url": "https://gateway.example"},
+		"anthropic_base_url is empty": {"anthropic_custom_headers": "X-Team: a"},
+		"not of the form":             {"anthropic_base_url": "https://gateway.example", "anthropic_custom_headers": "CANARY"},
+		"have already":                {"anthropic_base_url": "https://gateway.example", "anthropic_custom_headers": "x-api-key: CANARY"},
+	} {
+		if _, errs := parse(t, inputs); len(errs) != 1 || !strings.Contains(joined(errs), want) || strings.Contains(joined(errs), "CANARY") {
+			t.Errorf("%s: %v", want, errs)
+		}
+	}
+	for name := range otherProviders {
+		errs := checkProvider(func(n string) string { return map[string]string{name: "1"}[n] })
+		if len(errs) != 1 || !strings.Contains(errs[0].Error(), name) || !strings.Contains(diag.HintOf(errs[0]), "anthropic_") {
+			t.Errorf("%s: %v", name, errs)
+		}
+	}
+	if errs := checkProvider(func(string) string { return "0" }); len(errs) > 0 { // the switches are off
+		t.Error(errs)
+	}
+}
+
 func TestServicesOfTheJobHavePrivateAddresses(t *testing.T) {
 	inputs := map[string]string{"allowed_domains": "db:5432 *.example.org redis, docs.example.com\nhttps://vault GET /v1/**\ngit:forge/acme/app\nhttps://api.example.com GET /**"}
 	if in, errs := parse(t, inputs); len(errs) > 0 || len(in.Settings().Network.Private) > 0 {

@@ -154,6 +154,10 @@ func listenIn(namespace, address string) (l net.Listener, err error) {
 func TestAttackKeyOfTheActionUnderAct(t *testing.T) {
 	act := testenv.Program(t, "act")
 	host := newGitHost(t)
+	bin, err := program()
+	if err != nil {
+		t.Fatal("building sbx-devc: ", err)
+	}
 	api := &fakeapi.Server{APIKey: testKey, Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{`
 		cd /tmp && export GIT_TERMINAL_PROMPT=0
 		git clone -q https://` + gitSite + `/acme/app.git app && cd app &&
@@ -166,7 +170,7 @@ func TestAttackKeyOfTheActionUnderAct(t *testing.T) {
 		Final: "done"}}
 	server := httptest.NewServer(api)
 	defer server.Close()
-	in := actIn{dir: t.TempDir(), act: act, env: []string{"SSL_CERT_FILE=" + host.ca}, secrets: []string{"APP_TOKEN=" + appToken}}
+	in := actIn{dir: t.TempDir(), act: act, env: []string{"SSL_CERT_FILE=" + host.ca, "CLAUDE_SANDBOX_BIN=" + bin}, secrets: []string{"APP_TOKEN=" + appToken}}
 	in.during = func() {
 		deadline := time.Now().Add(2 * time.Minute)
 		for len(api.Requests()) == 0 && time.Now().Before(deadline) {

@@ -104,7 +104,7 @@ func (s *step) run(ctx context.Context) reported {
 	in, errs := ParseInputs(s.github.GetInput, s.Getenv("GITHUB_WORKSPACE"))
 	s.summary = in.Summary
 	keys, missing := in.keyValues(s.Getenv)
-	errs = append(errs, missing...)
+	errs = slices.Concat(errs, missing, checkProvider(s.Getenv))
 	secrets := in.Secrets()
 	for _, name := range slices.Sorted(maps.Keys(keys)) {
 		secrets = append(secrets, keys[name])

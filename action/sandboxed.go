@@ -157,6 +157,9 @@ func planJob(job Job) (project *session.Project, plan *runplan.Plan, err error) 
 	}
 	var effective settings.Accepted
 	project, err = session.ReadProject(in.WorkingDirectory)
+	if err == nil && in.Repository != "" {
+		project.Shown, options.Folder = in.Repository, in.folderInRepository()
+	}
 	if err == nil && in.Image == projectsImage {
 		err = project.AcceptImage()
 	}
@@ -201,9 +204,16 @@ func (s Sandboxed) host(job Job, home runs.Home, plan *runplan.Plan) (*sandbox.H
 			return job.Inputs.APIKey
 		case "CLAUDE_CODE_OAUTH_TOKEN":
 			return job.Inputs.OAuthToken
+		case session.GatewayURL:
+			return job.Inputs.GatewayURL
+		case session.GatewayToken:
+			return job.Inputs.GatewayToken
 		}
 		return s.Getenv(name)
 	})
+	if err == nil {
+		credential, err = credential.WithHeaders(job.Inputs.GatewayHeaders)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
+	"regexp"
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/redact"
@@ -18,8 +20,9 @@ const oauthBeta = "oauth-2025-04-20"
 // Credential is a secret of the model API. However it is printed or
 // marshalled, it shows as "[redacted]". The zero value is no credential.
 type Credential struct {
-	kind   kind
-	secret string
+	kind    kind
+	secret  string
+	headers *http.Header // of a gateway; nil = none
 }
 
 type kind int
@@ -28,11 +31,23 @@ const (
 	noCredential kind = iota
 	apiKey
 	oauthToken
+	gatewayToken
 )
 
 // Redactor takes the secret out of texts, in the forms in which it commonly leaks.
 func (c Credential) Redactor() *redact.Redactor {
-	return redact.New(redact.Options{Secrets: []string{c.secret}})
+	return redact.New(redact.Options{Secrets: c.secrets()})
+}
+
+// secrets are all values that must not be shown.
+func (c Credential) secrets() []string {
+	all := []string{c.secret}
+	if c.headers != nil {
+		for _, values := range *c.headers {
+			all = append(all, values...)
+		}
+	}
+	return all
 }
 
 // APIKey is a key of the API's console ("sk-ant-api…"), sent as X-Api-Key.
@@ -41,6 +56,37 @@ func APIKey(secret string) (Credential, error) { return newCredential(apiKey, se
 // OAuthToken is a token of `claude setup-token` ("sk-ant-oat…"), sent as a
 // bearer token with the beta header that it needs.
 func OAuthToken(secret string) (Credential, error) { return newCredential(oauthToken, secret) }
+
+// GatewayToken is a token of a gateway in front of the API, sent as a bearer token.
+func GatewayToken(secret string) (Credential, error) { return newCredential(gatewayToken, secret) }
+
+// headerLine is a line of WithHeaders.
+var headerLine = regexp.MustCompile(`^([A-Za-z0-9-]+): *([!-~]([ -~]*[!-~])?)$`)
+
+// ownHeaders are those that a gateway's may not replace, and the beginnings of such.
+var ownHeaders = regexp.MustCompile(`^(Authorization|X-Api-Key|Host|Cookie|Connection|Te|Trailer|Upgrade|Expect|Keep-Alive|` +
+	`Accept.*|Anthropic-.*|Content-.*|Proxy-.*|Transfer-.*)$`)
+
+// WithHeaders returns the credential with headers that a gateway asks for, "Name: value" each.
+// Their values are secrets, too. Its errors never show one.
+func (c Credential) WithHeaders(lines []string) (Credential, error) {
+	headers := http.Header{}
+	for i, line := range lines {
+		m := headerLine.FindStringSubmatch(line)
+		if m == nil {
+			return Credential{}, fmt.Errorf("header %d is not of the form Name: value", i+1)
+		}
+		name := http.CanonicalHeaderKey(m[1])
+		if ownHeaders.MatchString(name) {
+			return Credential{}, fmt.Errorf("the header %s is one that requests have already", name)
+		}
+		headers.Add(name, m[2])
+	}
+	if len(headers) > 0 {
+		c.headers = &headers
+	}
+	return c, nil
+}
 
 // ParseCredential tells an OAuth token from an API key by its prefix.
 func ParseCredential(secret string) (Credential, error) {
@@ -62,11 +108,14 @@ func newCredential(k kind, secret string) (Credential, error) {
 			return Credential{}, fmt.Errorf("the model API's credential has a character at position %d that a header cannot hold", i+1)
 		}
 	}
-	return Credential{k, secret}, nil
+	return Credential{kind: k, secret: secret}, nil
 }
 
 // set adds the credential to an outgoing request's headers.
 func (c Credential) set(h http.Header) {
+	if c.headers != nil {
+		maps.Copy(h, *c.headers)
+	}
 	if c.kind == apiKey {
 		h.Set("X-Api-Key", c.secret)
 		return

@@ -47,6 +47,8 @@ type Options struct {
 	// Patience is for how long an upstream is asked again that answers nothing but 429, 500,
 	// 502, 503, 504 or 529, before the agent hears of it; 0 = the agent hears at once, and asks
 	// again itself.
+	// After an answer to this run, one that cannot be connected to is asked again, too, and
+	// once in a run the time begins anew.
 	Patience time.Duration
 
 	// Ledger is told all that the run spends, and knows what others spent; nil =
@@ -138,7 +140,7 @@ func New(o Options) (*Proxy, error) {
 		usage:      meter{ledger: o.Ledger},
 		reading:    make(chan struct{}, maxReading),
 		// Lengths stay, so that Content-Length does.
-		blank: redact.New(redact.Options{Secrets: []string{o.Credential.secret}, Mask: true}),
+		blank: redact.New(redact.Options{Secrets: o.Credential.secrets(), Mask: true}),
 		transport: &patientTransport{patience: o.Patience, Transport: &http.Transport{
 			Proxy:             o.Proxy,
 			TLSClientConfig:   &tls.Config{RootCAs: o.RootCAs},

@@ -11,11 +11,19 @@ import (
 	"github.com/org/claude-sandbox/internal/exitcode"
 )
 
+// Variables of the Action alone, for a gateway: of others on a machine, such as
+// ANTHROPIC_AUTH_TOKEN, nobody knows for which address it is.
+const (
+	GatewayURL   = "INPUT_ANTHROPIC_BASE_URL"
+	GatewayToken = "INPUT_ANTHROPIC_AUTH_TOKEN"
+)
+
 // ModelAPI reads the API's base URL and the key from the environment. An empty variable is
 // not set.
 func ModelAPI(getenv func(string) string) (*url.URL, credproxy.Credential, error) {
 	var none credproxy.Credential
-	upstream, err := url.Parse(cmp.Or(getenv("SBX_DEVC_UPSTREAM"), credproxy.DefaultUpstream))
+	base := cmp.Or(getenv(GatewayURL), getenv("SBX_DEVC_UPSTREAM"), credproxy.DefaultUpstream)
+	upstream, err := url.Parse(base)
 	if err != nil || upstream.Host == "" {
 		return nil, none, exitcode.With(exitcode.Config, diag.WithHint(errors.New("SBX_DEVC_UPSTREAM is no URL"),
 			"give the API's base URL, such as %s", credproxy.DefaultUpstream))
@@ -23,7 +31,10 @@ func ModelAPI(getenv func(string) string) (*url.URL, credproxy.Credential, error
 	for _, source := range []struct {
 		name string
 		read func(string) (credproxy.Credential, error)
-	}{{"ANTHROPIC_API_KEY", credproxy.ParseCredential}, {"CLAUDE_CODE_OAUTH_TOKEN", credproxy.OAuthToken}} {
+	}{
+		{"ANTHROPIC_API_KEY", credproxy.ParseCredential}, {"CLAUDE_CODE_OAUTH_TOKEN", credproxy.OAuthToken},
+		{GatewayToken, credproxy.GatewayToken},
+	} {
 		if secret := getenv(source.name); secret != "" {
 			credential, err := source.read(secret)
 			if err != nil {

@@ -63,7 +63,7 @@ func TestJoinServices(t *testing.T) {
 		{"one that is not private", firewall.Network{Allow: []string{"db:5432"}}, "", runplan.DefaultNetwork, ""},
 		{"a network that the user named", firewall.Network{Allow: []string{"db:5432"}, Private: []string{"db"}}, "mine", "mine", ""},
 	} {
-		p := &runplan.Plan{Network: c.policy, Asked: runplan.Options{EngineNetwork: c.asked}}
+		p := &runplan.Plan{Network: c.policy, Asked: runplan.Options{Containers: runplan.Containers{EngineNetwork: c.asked}}}
 		p.Sidecar.Labels = map[string]string{runplan.LabelProject: project}
 		if p.Sidecar.Link.Network = c.asked; c.asked == "" {
 			p.Sidecar.Link.Network = runplan.DefaultNetwork

@@ -72,6 +72,9 @@ func (r Rules) Judge(p *Patch) Verdict {
 			refuse(f.Path, "%s", why)
 			continue
 		}
+		if r.Folder != "" && strings.HasPrefix(f.Path, r.Folder+"/") {
+			refuse(f.Path, "the patch's paths are those of the repository already: leave working_directory out")
+		}
 		f.Path = path.Join(r.Folder, f.Path)
 		if f.Added && r.Ignored(f.Path) {
 			v.Ignored = append(v.Ignored, visible.Line(f.Path))

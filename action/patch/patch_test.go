@@ -211,6 +211,22 @@ func TestBinaryFiles(t *testing.T) {
 	}
 }
 
+// A patch of the whole repository, judged as one of a folder, would land in that folder's own
+// folder of the same name.
+func TestPathsOfTheRepositoryBelowAFolder(t *testing.T) {
+	p, err := Parse([]byte(added("packages/a/x", Plain, "a")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := Rules{MaxFiles: 3, MaxBytes: 100, Ignored: func(string) bool { return false }}
+	for folder, refused := range map[string]bool{"packages/a": true, "": false, "packages/b": false} {
+		rules.Folder = folder
+		if v := rules.Judge(p); (len(v.Refused) > 0) != refused {
+			t.Errorf("%q: %v", folder, v.Refused)
+		}
+	}
+}
+
 // Content that is not what the patch was made of is not changed.
 func TestAttackHunksThatDoNotFit(t *testing.T) {
 	p, err := Parse([]byte("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -2,2 +2,2 @@\n two\n-three\n+3\n"))

@@ -403,12 +403,12 @@ func TestNetworkNoneHasNoNetwork(t *testing.T) {
 // container with NET_ADMIN: its rules would close that one.
 func TestAttackTheFirewallsRulesInAnotherNetwork(t *testing.T) {
 	for _, name := range []string{"host", "none", "container:abc", "ns:/run/netns/x"} {
-		_, err := New(Options{ID: "test", Image: "image:1", EngineNetwork: name}, Facts{Workspace: workspacetest.Folder(t)})
+		_, err := New(Options{ID: "test", Containers: Containers{Image: "image:1", EngineNetwork: name}}, Facts{Workspace: workspacetest.Folder(t)})
 		if !errors.Is(err, ErrConfig) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if p := plan(t, Options{EngineNetwork: "app_default"}, workspacetest.Folder(t)); p.Sidecar.Link.Network != "app_default" {
+	if p := plan(t, Options{Containers: Containers{EngineNetwork: "app_default"}}, workspacetest.Folder(t)); p.Sidecar.Link.Network != "app_default" {
 		t.Errorf("it is in %q", p.Sidecar.Link.Network)
 	}
 }

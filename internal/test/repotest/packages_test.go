@@ -608,6 +608,7 @@ var allowed = map[string][]string{
 		"action/trigger",
 		"agent",
 		"agent/structured",
+		"credproxy",
 		"credproxy/spending",
 		"firewall/report",
 		"internal/engine",
