@@ -419,6 +419,7 @@ var toolchains = map[string]string{
 
 // completions add to a stand-in what a template uses of the image beside its toolchain.
 var completions = map[string]string{
+	"php": "RUN ln -s /usr/share/php /usr/local/share/php\n", // where Debian's composer looks from the template's place for it
 	"rust": "RUN mkdir -p /usr/local/cargo/bin && ln -s /bin/true /usr/local/cargo/bin/rustup && ln -s /bin/true /usr/local/bin/rustup\n" +
 		"ENV RUSTUP_HOME=/usr/local/cargo CARGO_HOME=/usr/local/cargo\n",
 }
