@@ -311,7 +311,10 @@ func (w *walk) line(failed bool) string {
 
 // agentDoes has the agent run a script, which must end well, and commit what it left.
 func (w *walk) agentDoes(script string) {
-	w.script.Script = fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"set -e; " + script + "\ngit add -A && git commit -q -m 'The agent did it'"}}}}
+	w.script.Script = fakeapi.Script{Turns: []fakeapi.Turn{{Calls: []fakeapi.Call{{Name: "Bash", Input: map[string]any{
+		"command": "set -e; " + script + "\ngit add -A && git commit -q -m 'The agent did it'", "description": "work",
+		"timeout": 600_000, // milliseconds, Claude's most: after its usual two minutes the command would go on behind the agent's back
+	}}}}}}
 }
 
 // do walks the journey.
