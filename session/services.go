@@ -8,6 +8,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/sandbox/runplan"
+	"github.com/org/claude-sandbox/templates/detect"
 	"github.com/org/claude-sandbox/workspace"
 )
 
@@ -38,8 +39,10 @@ func JoinServices(ctx context.Context, e *engine.Engine, p *runplan.Plan, say fu
 		p.Sidecar.Link.Network = network
 		say(fmt.Sprintf("note: the run is in the network %s, for %s", network, strings.Join(found, ", ")))
 	}
-	for _, c := range of {
-		if name := c.Labels[composeService]; slices.Contains(wanted, name) && !slices.Contains(found, name) {
+	for _, name := range wanted {
+		isIts := func(c engine.Container) bool { return c.Labels[composeService] == name }
+		named := func(p detect.Proposal) bool { return strings.HasPrefix(p.Value, name+":") }
+		if !slices.Contains(found, name) && (slices.ContainsFunc(of, isIts) || slices.ContainsFunc(detect.Services(project), named)) {
 			say(fmt.Sprintf("note: the service %s does not run or is in another network: 'docker compose up -d %[1]s' starts it", name))
 		}
 	}

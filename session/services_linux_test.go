@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -48,6 +49,12 @@ func TestJoinServices(t *testing.T) {
 		}
 		return name
 	}
+	if err := os.Mkdir(project, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(project, "compose.yaml"), []byte("services: {cache: {image: redis}}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	network(other, "db")
 	own := network(filepath.Join(project, "deploy"), "db")
 	network(project, "mail")
@@ -60,6 +67,8 @@ func TestJoinServices(t *testing.T) {
 	}{
 		{"a service that runs", firewall.Network{Allow: []string{"db:5432"}, Private: []string{"db"}}, "", own, "the run is in the network " + own + ", for db"},
 		{"one that does not", firewall.Network{Allow: []string{"mail:25"}, Private: []string{"mail"}}, "", runplan.DefaultNetwork, "docker compose up -d mail"},
+		{"one that was never started", firewall.Network{Allow: []string{"cache:6379"}, Private: []string{"cache"}}, "", runplan.DefaultNetwork, "docker compose up -d cache"},
+		{"a name that is no service", firewall.Network{Allow: []string{"nas:445"}, Private: []string{"nas"}}, "", runplan.DefaultNetwork, ""},
 		{"one that is not private", firewall.Network{Allow: []string{"db:5432"}}, "", runplan.DefaultNetwork, ""},
 		{"a network that the user named", firewall.Network{Allow: []string{"db:5432"}, Private: []string{"db"}}, "mine", "mine", ""},
 	} {

@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -23,6 +24,19 @@ var usualPorts = map[string]string{
 
 // serviceName is a name of one label: no such name is anybody's on the internet.
 var serviceName = regexp.MustCompile(`^[a-z]([a-z0-9_-]*[a-z0-9])?$`)
+
+// Services are those of Report.Services, of the project in dir, without a look at anything
+// else in it; none where it cannot be read.
+func Services(dir string) []Proposal {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil
+	}
+	l := &look{tree: &tree{root: root, left: maxTotal}}
+	defer l.tree.close()
+	l.services()
+	return l.report.Services
+}
 
 // services proposes the services that the project's Compose file takes from images, by
 // name and port. Those that it builds are the project itself.

@@ -5,10 +5,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/org/claude-sandbox/templates/detect"
 )
 
 func TestServicesOfACompose(t *testing.T) {
-	r := look(t, project(t, map[string]string{"compose.yaml": `
+	dir := project(t, map[string]string{"compose.yaml": `
 services:
   web: {build: ., image: web, ports: ["3000:3000"]}
   db: {image: "docker.io/library/postgres:17@sha256:0123"}
@@ -18,10 +20,14 @@ services:
     expose: [6380]
   dns: {image: acme/dns, expose: ["4000/udp"]}
   silent: {image: acme/silent}
-`, "docker-compose.yml": "services: {other: {image: mysql}}"}))
+`, "docker-compose.yml": "services: {other: {image: mysql}}"})
+	r := look(t, dir)
 	want := []string{"db:5432 compose.yaml:4", "cache:6380 compose.yaml:5", "cache:6381 compose.yaml:5", "dns:4000/udp compose.yaml:9"}
 	if got := flat(r.Services); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
+	}
+	if got := flat(detect.Services(dir)); !slices.Equal(got, want) {
+		t.Errorf("alone: %q", got)
 	}
 	if got := r.PrivateNames([]string{"cache:6380", "cache:6381", "db", "docs.example.com"}); !slices.Equal(got, []string{"cache"}) {
 		t.Errorf("private are %q", got)

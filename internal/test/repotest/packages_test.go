@@ -457,6 +457,7 @@ var allowed = map[string][]string{
 		"session/recipe",
 		"settings",
 		"settings/trust",
+		"templates/detect",
 		"workspace",
 	},
 	"session/accept": {
