@@ -262,16 +262,16 @@ func TestAttackHideAmongPackages(t *testing.T) {
 	p.take()
 	p.sh(`
 for d in $(seq 100 150); do mkdir -p node_modules/$d web/vendor/$d; echo '{}' >node_modules/$d/package.json; echo all: >web/vendor/$d/Makefile; done
-mkdir node_modules/149/.vscode; echo evil >node_modules/149/.vscode/tasks.json
+for d in 101 102 103 104 105 106 107; do mkdir node_modules/$d/.vscode; echo evil >node_modules/$d/.vscode/tasks.json; done
 echo evil >package.json; mkdir web/a; for d in 1 2 3 4 5 6 7; do mkdir web/a/$d; echo all: >web/a/$d/Makefile; done`)
 	p.compare()
 	list := p.list()
-	for _, line := range []string{"! node_modules/149/.vscode/tasks.json ", "! package.json ", "! node_modules/ ", "51 new files", "! web/vendor/ ", "! web/a/7/Makefile "} {
+	for _, line := range []string{"! node_modules/101/.vscode/tasks.json ", "! node_modules/107/.vscode/tasks.json ", "! package.json ", "! node_modules/ ", "51 new files", "! web/vendor/ ", "! web/a/7/Makefile "} {
 		if !strings.Contains(list, line) {
 			t.Errorf("%q is not in\n%s", line, list)
 		}
 	}
-	if lines := strings.Count(list, "\n"); lines > 12 {
+	if lines := strings.Count(list, "\n"); lines > 18 {
 		t.Errorf("the list has %d lines:\n%s", lines, list)
 	}
 }
