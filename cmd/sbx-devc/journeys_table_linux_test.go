@@ -245,6 +245,13 @@ X`,
 		check: `test -f composer.lock`,
 	},
 	{
+		name: "dotnet",
+		clone: `echo '<Project Sdk="Microsoft.NET.Sdk"><PropertyGroup><TargetFramework>net8.0</TargetFramework></PropertyGroup></Project>' >app.csproj
+			echo '*.exe' >.gitignore; echo 'class A { static int Main() { return 1; } }' >A.cs`,
+		work:  `sed -i 's/return 1/return 0/' A.cs && mcs -out:a.exe A.cs && mono a.exe`,
+		check: `grep -q 'return 0' A.cs && grep -q dotnet/sdk:8.0 .devcontainer/Dockerfile && grep -q '"nuget"' .devcontainer/sandbox.jsonc`,
+	},
+	{
 		name: "two languages, Go and Node",
 		clone: `printf 'module example.org/app\n\ngo 1.21\n' >go.mod; mkdir web; echo node_modules >.gitignore
 			printf 'package app\n\nfunc F() string { return "" }\n' >f.go
