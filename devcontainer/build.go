@@ -94,7 +94,7 @@ func (p *Project) Context() string {
 		}
 	}
 	_, context := BuildOf(p.Object())
-	return path.Join(p.Dir, context)
+	return path.Join(p.Dir, p.relative(context))
 }
 
 // History returns the instructions that make the container, or nothing.

@@ -260,6 +260,7 @@ func (p *Project) Object() *jsonc.Node {
 // its own folder, and false when that lies outside the tree or depends on a
 // variable.
 func (p *Project) Path(name string) (string, bool) {
+	name = p.relative(name)
 	if rights.Variable.MatchString(name) || path.IsAbs(name) {
 		return "", false
 	}
@@ -269,7 +270,21 @@ func (p *Project) Path(name string) (string, bool) {
 
 // Quoted is how findings name a file given relative to the configuration.
 func (p *Project) Quoted(name string) string {
-	return filepath.Join(p.base, filepath.FromSlash(name))
+	return filepath.Join(p.base, filepath.FromSlash(p.relative(name)))
+}
+
+// relative is a name relative to the configuration's folder, where the author gives it by the
+// workspace's folder, as in "${localWorkspaceFolder}/.devcontainer/Dockerfile".
+func (p *Project) relative(name string) string {
+	rest, ok := strings.CutPrefix(name, "${localWorkspaceFolder}")
+	if !ok || p.Tree == nil || rest != "" && rest[0] != '/' {
+		return name
+	}
+	rel, err := filepath.Rel(filepath.FromSlash(p.Dir), filepath.FromSlash(path.Join(p.Home, rest)))
+	if err != nil {
+		return name
+	}
+	return filepath.ToSlash(rel)
 }
 
 // text reads a file that n names, or returns nil. A file that is there and
@@ -277,7 +292,7 @@ func (p *Project) Quoted(name string) string {
 func (p *Project) text(name string, n *jsonc.Node) *jsonc.Document {
 	full, ok := p.Path(name)
 	if !ok {
-		p.gap(n, name, "it lies outside the repository, or its name depends on a variable", diag.SeverityWarning)
+		p.gap(n, name, "it lies outside the repository or the Template, or its name depends on a variable", diag.SeverityWarning)
 		return nil
 	}
 	src, err := p.Tree.Read(full)

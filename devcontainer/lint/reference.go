@@ -211,12 +211,12 @@ func localFeatures(v *rule.View) (out []localFolder) {
 }
 
 func fileMissing(v *rule.View, n *jsonc.Node, what string) []rule.Finding {
-	name, ok := n.Str()
-	if !ok || strings.Contains(name, "${") {
+	name, _ := n.Str()
+	full, ok := v.Path(name)
+	if !ok || name == "" || strings.Contains(full, "${") {
 		return nil
 	}
-	full, ok := v.Path(name)
-	if !ok || v.Tree.Kind(full) == devcontainer.File || slices.Contains(v.Tree.List(path.Dir(full)), path.Base(full)) {
+	if v.Tree.Kind(full) == devcontainer.File || slices.Contains(v.Tree.List(path.Dir(full)), path.Base(full)) {
 		return nil // SBX109 says what is there instead
 	}
 	hint := "it is looked for relative to this file"

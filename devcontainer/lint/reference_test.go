@@ -260,6 +260,20 @@ func TestFactsOfStarting(t *testing.T) {
 		found(t, dir, name, "SBX205")
 	})
 
+	// The Dockerfile that the rules read is the one that is built.
+	t.Run("a Dockerfile by the workspace's folder", func(t *testing.T) {
+		dir := project(t, map[string]string{name: `{"build": {"dockerfile": "${localWorkspaceFolder}/images/Dockerfile", ` +
+			`"context": "${localWorkspaceFolder}/images"}, "remoteUser": "root"}`, "images/Dockerfile": "FROM debian:bookworm-slim\nCOPY x none /\n",
+			"images/x": ""})
+		found(t, dir, name, "SBX729")
+		if err := os.WriteFile(filepath.Join(dir, "images", "none"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if answer := up(t, dir); answer["outcome"] != "success" {
+			t.Errorf("%v", answer)
+		}
+	})
+
 	// The folder that is opened is not there, and an option of a Feature is nobody's.
 	t.Run("SBX317 and SBX325", func(t *testing.T) {
 		dir := project(t, map[string]string{name: `{"image": "debian:bookworm-slim", "workspaceFolder": "/src", "postStartCommand": "true"}`})
@@ -302,14 +316,24 @@ func TestFactsOfStarting(t *testing.T) {
 		{"SBX321", `{"image": "debian:bookworm-slim", "runArgs": ["--privilegd"]}`},
 		{"SBX322", `{"image": "Debian:bookworm-slim"}`},
 		{"SBX326", `{"dockerComposeFile": "compose.yaml", "service": "app", "workspaceFolder": "/"}`},
+		{"SBX317", `{"image": "debian:bookworm-slim", "workspaceFolder": "src", "postStartCommand": "true"}`},
+		{"SBX317", `{"image": "debian:bookworm-slim", "workspaceFolder": "/app", "postStartCommand": "true",
+			"workspaceMount": "type=bind,source=${localWorkspaceFolder},target=/src"}`},
+		{"SBX703", `{"image": "debian:bookworm-slim", "remoteUser": "vscode"}`},
+		{"SBX712", `{"build": {"dockerfile": "dockerfile", "target": "dev"}}`},
+		{"SBX729", `{"build": {"dockerfile": "copying"}}`},
+		{"SBX730", `{"build": {"dockerfile": "late"}}`},
+		{"SBX313", `{"dockerComposeFile": "compose.yaml", "service": "ap", "workspaceFolder": "/"}`},
 		// Of two sources it takes the one that is not there.
 		{"SBX205", `{"dockerFile": "none", "build": {"dockerfile": "dockerfile"}}`},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
-			if tt.rule == "SBX326" && os.Getenv("SBX_ALL_FACTS") == "" {
+			if strings.Contains(tt.src, "dockerComposeFile") && os.Getenv("SBX_ALL_FACTS") == "" {
 				t.Skip("make test-slow: the CLI asks Compose for many seconds")
 			}
 			dir := project(t, map[string]string{name: tt.src, ".devcontainer/dockerfile": "FROM debian:bookworm-slim\n",
+				".devcontainer/copying":             "FROM debian:bookworm-slim\nCOPY none.sh /\n",
+				".devcontainer/late":                "FROM debian:${V}\nARG V=bookworm-slim\n",
 				"feature/devcontainer-feature.json": `{"id": "feature", "version": "1.0.0", "name": "F"}`, "feature/install.sh": "true\n",
 				".devcontainer/compose.yaml": "services:\n  app:\n    image: debian:bookworm-slim\n"})
 			if answer := up(t, dir); answer["outcome"] != "error" {

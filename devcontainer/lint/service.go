@@ -2,13 +2,16 @@ package lint
 
 import (
 	"fmt"
+	"path"
+	"slices"
 
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/devcontainer/shell"
 )
 
 // serviceEnds reports a service of Compose whose image runs a shell without a terminal,
-// which ends at once. The reference CLI keeps a container of an image alive, and one of
+// which ends at once, as does a command that only prints. The reference CLI keeps a container of an image alive, and one of
 // Compose only with overrideCommand.
 func serviceEnds(v *rule.View) []rule.Finding {
 	dev := v.Composed.Dev()
@@ -16,8 +19,10 @@ func serviceEnds(v *rule.View) []rule.Finding {
 		dev.Get("tty").True() || dev.Get("stdin_open").True() {
 		return nil
 	}
+	command := dev.Get("command")
+	done := isSoonDone(command.Words())
 	for _, r := range v.Of(rights.Entrypoint, rights.Command) {
-		if !r.Next {
+		if !r.Next && (r.Kind != rights.Command || !done) {
 			return nil
 		}
 	}
@@ -34,7 +39,37 @@ func serviceEnds(v *rule.View) []rule.Finding {
 	if _, known := plain[name]; !known || name == "scratch" || name == "php" { // php:fpm and php:apache are servers
 		return nil
 	}
+	if done {
+		return []rule.Finding{rule.AtCompose(command, fmt.Sprintf("the service %s ends as soon as its command is done", dev.Name),
+			`"overrideCommand": true in the configuration replaces the command, or write: command: sleep infinity`)}
+	}
 	return []rule.Finding{v.AtValue(v.Root.Member("service"),
 		fmt.Sprintf("the service %s ends at once: %s starts a program that wants a terminal", dev.Name, image),
 		`add "overrideCommand": true, or to the service: command: sleep infinity`)}
+}
+
+// printers are programs that only say something.
+var printers = []string{"echo", "printf", "true", "false", "pwd", "ls", "date", "id", "whoami", "uname"}
+
+// isSoonDone reports whether a command of Compose, which no shell reads, ends at once: a program
+// that only prints, a shell or an interpreter that reads an input that is none, or such programs in
+// a shell's text.
+func isSoonDone(words []string) bool {
+	if len(words) == 0 {
+		return false
+	}
+	name := path.Base(words[0])
+	isShell := slices.Contains([]string{"sh", "bash", "ash", "dash", "zsh"}, name)
+	switch {
+	case slices.Contains(printers, name):
+		return true
+	case len(words) == 1:
+		return isShell || slices.Contains([]string{"python", "python3", "node", "irb"}, name)
+	case len(words) != 3 || !isShell || words[1] != "-c":
+		return false
+	}
+	commands, err := shell.Parse(words[2], nil)
+	return err == nil && len(commands) > 0 && !slices.ContainsFunc(commands, func(c *shell.Command) bool {
+		return len(c.Words) == 0 || !c.Is(printers...)
+	})
 }

@@ -47,6 +47,13 @@ func TestWhatDoesNotStart(t *testing.T) {
 
 		{"a shell without a terminal", composed(`"workspaceFolder": "/"`, "image: python:3.13"), `SBX326 "a"`},
 		{"a shell with a terminal", composed(`"workspaceFolder": "/"`, "image: python:3.13\n    tty: true"), ""},
+		{"a command that only prints", composed(`"workspaceFolder": "/"`, "image: debian:13\n    command: echo hi"), `SBX326 echo hi`},
+		{"a shell that only prints", composed(`"workspaceFolder": "/"`, "image: debian:13\n    command: sh -c 'echo hi && date'"),
+			`SBX326 sh -c 'echo hi && date'`},
+		{"a shell as the command", composed(`"workspaceFolder": "/"`, "image: debian:13\n    command: [bash]"), `SBX326 [bash]`},
+		{"a command that prints and stays", composed(`"workspaceFolder": "/"`, "image: debian:13\n    command: sh -c 'echo hi; sleep infinity'"), ""},
+		{"a command that prints, replaced", composed(`"workspaceFolder": "/", "overrideCommand": true`, "image: debian:13\n    command: echo hi"), ""},
+		{"a command that an entrypoint takes", composed(`"workspaceFolder": "/"`, "image: debian:13\n    entrypoint: [tini]\n    command: echo hi"), ""},
 		{"a server of a language", composed(`"workspaceFolder": "/"`, "image: php:8-fpm"), ""},
 		{"a server", composed(`"workspaceFolder": "/"`, "image: nginx:1"), ""},
 		{"a command in its place", composed(`"workspaceFolder": "/", "overrideCommand": true`, "image: python:3.13"), ""},
@@ -96,6 +103,11 @@ func TestWhatDoesNotStart(t *testing.T) {
 		{"an order of dependencies", config(`"features": {"ghcr.io/a/b/c:1": {}}, "overrideFeatureInstallOrder": ["ghcr.io/other/x/y"]`), ""},
 
 		{"no such context", build(`, "context": "../nope"`, "FROM node:24\n"), `SBX311 "../nope"`},
+		{"a Dockerfile by the workspace's folder", devcontainer.Memory{".devcontainer/devcontainer.json": `{"build": {"context": ` +
+			`"${localWorkspaceFolder}/.devcontainer", "dockerfile": "${localWorkspaceFolder}/.devcontainer/Dockerfile"}}`,
+			".devcontainer/Dockerfile": "FROM node:24\nCOPY x nope /\nUSER 1\n", ".devcontainer/x": ""}, "SBX729 nope"},
+		{"no Dockerfile in the workspace's folder", devcontainer.Memory{".devcontainer/devcontainer.json": `{"build": {"dockerfile": ` +
+			`"${localWorkspaceFolder}/Dockerfile"}}`}, `SBX311 "${localWorkspaceFolder}/Dockerfile"`},
 		{"a file outside of the context", build("", "FROM node:24\nCOPY ../src /src\n"), "SBX729 ../src"},
 		{"a file that is not there", build(`, "context": ".."`, "FROM node:24\nCOPY src/main.go nope.go /x/\n"), "SBX729 nope.go"},
 		{"a file that the host makes", devcontainer.Memory{".devcontainer/Dockerfile": "FROM node:24\nCOPY tool.conf /x\nUSER 1\n",

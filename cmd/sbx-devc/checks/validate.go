@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -116,7 +118,9 @@ func validate(ctx context.Context, a *cli.App, o validateOptions, paths []string
 		return exitcode.With(exitcode.NoCheck, err)
 	}
 	for _, path := range paths {
-		projects.NoteClosed(a, path)
+		if _, err := os.Stat(filepath.Join(path, ".devcontainer", devcontainer.SettingsName)); err == nil {
+			projects.NoteClosed(a, path) // it has our sandbox, and so an agent
+		}
 	}
 	fmt.Fprintf(a.Stderr, "sbx-devc: %s checked, %s, %d at %s or worse%s\n", visible.Count(files.Checked, "file"),
 		visible.Count(len(files.Findings), "finding"), check.Bad, check.Limit(), notShown(choices))
