@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -38,9 +39,6 @@ type wireLine struct {
 	ToolName  string `json:"tool_name"`
 	ToolUseID string `json:"tool_use_id"`
 	Reason    any    `json:"message"` // a text there; a message object in assistant and user lines
-
-	// assistant
-	APIErrorMessage bool `json:"is_api_error_message"`
 }
 
 // keptLine are the members of a line in a kept conversation that say who wrote it.
@@ -57,8 +55,12 @@ func (k keptLine) isTyped() bool {
 	return k.Type == "user" && k.ID != "" && !k.Meta && !k.Summary && !k.Sidechain
 }
 
+// wireMessage is a line of an assistant or a user. Tools answer with megabytes, so it is read
+// once, and no part of it twice.
 type wireMessage struct {
-	Message struct {
+	keptLine
+	APIErrorMessage bool `json:"is_api_error_message"`
+	Message         struct {
 		Content json.RawMessage `json:"content"`
 	} `json:"message"`
 }
@@ -142,14 +144,10 @@ func parseSystem(line []byte) []Event {
 }
 
 func parseMessage(line []byte) []Event {
-	var w wireLine
+	var w wireMessage
 	lenient(line, &w)
-	var m wireMessage
-	lenient(line, &m)
-	var kept keptLine
-	lenient(line, &kept)
 	var events []Event
-	for _, b := range blocks(m.Message.Content) {
+	for _, b := range blocks(w.Message.Content) {
 		switch {
 		case b.Type == "text" && w.Type == "assistant":
 			events = append(events, Text{Text: b.Text, APIError: w.APIErrorMessage})
@@ -157,7 +155,7 @@ func parseMessage(line []byte) []Event {
 			events = append(events, ToolUse{ID: b.ID, Name: b.Name, Argument: argument(b.Input)})
 		case b.Type == "tool_result" && w.Type == "user":
 			events = append(events, ToolResult{ID: b.ToolUseID, IsError: b.IsError, Text: text(b.Content)})
-		case b.Type == "text" && kept.isTyped():
+		case b.Type == "text" && w.isTyped():
 			if typed := typedText(b.Text); typed != "" {
 				events = append(events, Typed{Text: typed})
 			}
@@ -223,12 +221,13 @@ func lenient(line []byte, into any) { _ = json.Unmarshal(line, into) }
 // blocks reads a message's content, which is a list of blocks or one text.
 func blocks(content json.RawMessage) []wireBlock {
 	var list []wireBlock
-	lenient(content, &list)
-	if list == nil {
-		var s string
-		if json.Unmarshal(content, &s) == nil {
-			list = []wireBlock{{Type: "text", Text: s}}
-		}
+	if !bytes.HasPrefix(content, []byte(`"`)) { // json.RawMessage begins with no white space
+		lenient(content, &list)
+		return list
+	}
+	var s string
+	if json.Unmarshal(content, &s) == nil {
+		list = []wireBlock{{Type: "text", Text: s}}
 	}
 	return list
 }
