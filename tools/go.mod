@@ -5,6 +5,7 @@ go 1.26.0
 tool (
 	github.com/nektos/act
 	github.com/rhysd/actionlint/cmd/actionlint
+	github.com/summerwind/h2spec/cmd/h2spec
 	honnef.co/go/tools/cmd/staticcheck
 )
 
@@ -80,6 +81,7 @@ require (
 	github.com/skeema/knownhosts v1.3.1 // indirect
 	github.com/spf13/cobra v1.10.1 // indirect
 	github.com/spf13/pflag v1.0.9 // indirect
+	github.com/summerwind/h2spec v2.2.1+incompatible // indirect
 	github.com/timshannon/bolthold v0.0.0-20240314194003-30aac6950928 // indirect
 	github.com/xanzy/ssh-agent v0.3.3 // indirect
 	github.com/xeipuuv/gojsonpointer v0.0.0-20190905194746-02993c407bfb // indirect

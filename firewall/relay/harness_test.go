@@ -178,6 +178,8 @@ type box struct {
 	relay *relay.Relay
 	roots *x509.CertPool // the sandbox's authorities
 
+	name      string         // of the host
+	dst       netip.AddrPort // that its connections are for
 	entries   []string
 	published []string
 
@@ -204,10 +206,20 @@ func compile(t testing.TB, entries ...string) *operation.Rules {
 // newBox relays to h what entries allow. Clients name their host by SNI.
 func newBox(t testing.TB, h *host, entries ...string) *box {
 	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
 	if entries == nil {
 		entries = []string{usual}
 	}
-	b := &box{t: t, entries: entries, rules: compile(t, entries...), roots: x509.NewCertPool()}
+	return newBoxAt(t, l, h, "ok.test", netip.MustParseAddrPort("192.0.2.1:443"), entries...)
+}
+
+// newBoxAt is newBox for clients that find the host by a name and port of their own.
+func newBoxAt(t testing.TB, l net.Listener, h *host, name string, dst netip.AddrPort, entries ...string) *box {
+	t.Helper()
+	b := &box{t: t, name: name, dst: dst, entries: entries, rules: compile(t, entries...), roots: x509.NewCertPool()}
 	b.relay = relay.New(relay.Options{
 		Memory: operation.NewMemory(), Record: b.record,
 		Roots: func() (*x509.CertPool, error) { return world().pool, nil },
@@ -218,10 +230,6 @@ func newBox(t testing.TB, h *host, entries ...string) *box {
 		},
 	})
 	if err := b.relay.SetHosts(b.rules.Hosts()); err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
 		t.Fatal(err)
 	}
 	b.addr = l.Addr().String()
@@ -312,7 +320,7 @@ func (t *tee) saw() string {
 
 func (b *box) connection(c net.Conn, h *host) relay.Connection {
 	return relay.Connection{
-		Client: c, Name: "ok.test", Src: c.RemoteAddr().(*net.TCPAddr).AddrPort(), Dst: netip.MustParseAddrPort("192.0.2.1:443"),
+		Client: c, Name: b.name, Src: c.RemoteAddr().(*net.TCPAddr).AddrPort(), Dst: b.dst,
 		Dial: func(ctx context.Context) (net.Conn, error) {
 			var d net.Dialer
 			return d.DialContext(ctx, "tcp", h.addr)

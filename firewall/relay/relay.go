@@ -30,6 +30,7 @@ const (
 	maxAuthorities   = 32
 	maxStreams       = 200
 	streamBuffer     = 256 << 10 // bytes
+	maxFrame         = 16 << 10  // bytes of one HTTP/2 frame: what every peer may send (RFC 9113 section 4.2)
 )
 
 // Options are what a Relay works with. All fields are required.
@@ -116,9 +117,10 @@ func New(o Options) *Relay {
 
 // boundedStreams bound the memory of HTTP/2's streams. The buffer of a connection
 // is what its streams can hold together: with less, streams that nobody reads
-// would stop the others.
+// would stop the others. A frame fits into the buffer of a stream.
 func boundedStreams() *http.HTTP2Config {
 	return &http.HTTP2Config{
+		MaxReadFrameSize:              maxFrame,
 		MaxConcurrentStreams:          maxStreams,
 		MaxReceiveBufferPerStream:     streamBuffer,
 		MaxReceiveBufferPerConnection: maxStreams * streamBuffer,

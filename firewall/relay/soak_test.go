@@ -5,23 +5,27 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/org/claude-sandbox/firewall/credential"
 )
 
-// Connections of every kind and end leave nothing behind: no goroutine of the relay's and
-// none of a connection to the host, also where the keys' process makes it.
+// Connections of every kind and end, many at a time, leave nothing behind: no goroutine of
+// the relay's, no connection to the host, and no memory that grows with their number, also
+// where the keys' process makes the connections.
 func TestNothingIsLeftBehind(t *testing.T) {
 	t.Run("relay", func(t *testing.T) { testNothingIsLeftBehind(t, false) })
 	t.Run("keyed", func(t *testing.T) { testNothingIsLeftBehind(t, true) })
 }
 
 func testNothingIsLeftBehind(t *testing.T, keyed bool) {
-	before := runtime.NumGoroutine()
+	const clients, rounds = 8, 6
+	before := footprint(t)
 	for _, protocol := range protocols() {
 		h := newHost(t, []string{protocol}, func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Upgrade") == "" {
@@ -37,11 +41,14 @@ func testNothingIsLeftBehind(t *testing.T, keyed bool) {
 			_, _ = io.Copy(conn, both)
 		})
 		b := newBox(t, h, usual, webSocketEntry)
-		// The listeners and servers of host, box and relay stay until the test's end.
-		standing := 8
+		// The listeners and servers of host, box and relay stay until the test's end, and so
+		// does what a pool of buffers keeps.
+		standing := traces{goroutines: 8, files: 4, heap: 16 << 20}
 		if keyed {
 			b.withKeys(map[string]string{"K": canary}, credential.Binding{Name: "K", For: "https://ok.test"})
-			standing += 10 // both ends of the tunnel, and the server behind it
+			standing.goroutines += 10 + 2*clients // both ends of the tunnel, the server behind it, and its idle connections
+			standing.files += 2 + clients
+			standing.heap += 256 << 20 // the test keeps what it hears on the way
 		}
 		ends := []func(){
 			func() { // whole, and refused
@@ -77,19 +84,52 @@ func testNothingIsLeftBehind(t *testing.T, keyed bool) {
 				c.Close()
 			},
 		}
-		for range 10 {
-			for _, end := range ends {
-				end()
-			}
+		var load sync.WaitGroup
+		for range clients {
+			load.Go(func() {
+				for range rounds {
+					for _, end := range ends {
+						end()
+					}
+				}
+			})
 		}
-		for until := time.Now().Add(limit); runtime.NumGoroutine() > before+standing; time.Sleep(10 * time.Millisecond) {
+		load.Wait()
+		var now traces
+		for until := time.Now().Add(limit); ; time.Sleep(10 * time.Millisecond) {
+			if now = footprint(t); !now.exceeds(before, standing) {
+				break
+			}
 			if time.Now().After(until) {
 				stacks := make([]byte, 1<<20)
-				t.Fatalf("%s: %d goroutines, %d before\n%s", protocol, runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
+				t.Fatalf("%s: %+v, %+v before\n%s", protocol, now, before, stacks[:runtime.Stack(stacks, true)])
 			}
 		}
-		before = runtime.NumGoroutine()
+		before = now
 	}
+}
+
+// traces are what a process holds.
+type traces struct {
+	goroutines, files int
+	heap              uint64 // bytes in use
+}
+
+func footprint(t *testing.T) traces {
+	t.Helper()
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil && runtime.GOOS == "linux" {
+		t.Fatal(err)
+	}
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return traces{runtime.NumGoroutine(), len(files), m.HeapInuse}
+}
+
+// exceeds reports whether there is more than there was, by more than a margin.
+func (x traces) exceeds(before, margin traces) bool {
+	return x.goroutines > before.goroutines+margin.goroutines || x.files > before.files+margin.files || x.heap > before.heap+margin.heap
 }
 
 // endless is a body that does not end.
