@@ -41,6 +41,11 @@ type Decision struct {
 	// broken one it is not called. No call blocks or fails.
 	Observe func(status int, header http.Header) io.WriteCloser
 
+	// Screen is what the body of an allowed request passes through on its way: it
+	// fails with ErrOverride instead of giving the whole of one that asks for
+	// another operation. nil = nothing is looked for.
+	Screen func(body io.Reader) io.Reader
+
 	// Answer is the refusal in the protocol of the client, for one that shows
 	// no words of a plain 403; nil = a plain one.
 	Answer *Answer

@@ -202,7 +202,7 @@ func overrideHeader(header http.Header) string {
 func overrideParameter(query string) string {
 	for parameter := range strings.FieldsFuncSeq(query, isSeparator) {
 		name, _, _ := strings.Cut(parameter, "=")
-		if strings.EqualFold(name, "_method") || strings.Contains(name, "%") {
+		if isOverride(name) || strings.Contains(name, "%") {
 			return "the parameter " + name
 		}
 	}

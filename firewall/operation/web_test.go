@@ -82,7 +82,7 @@ func TestAttackMethodOverride(t *testing.T) {
 			t.Errorf("%s passes", header)
 		}
 	}
-	for _, query := range []string{"_method=DELETE", "a=1&_METHOD=PUT", "a=1;_method=PUT", "%5fmethod=PUT"} {
+	for _, query := range []string{"_method=DELETE", "a=1&_METHOD=PUT", "a=1;_method=PUT", "%5fmethod=PUT", ".method=PUT", "a&+.method=PUT", "[method=PUT"} {
 		if d := ask(t, r, NewMemory(), "GET", "api.example.com/v1/x?"+query, "", nil); d.Allowed {
 			t.Errorf("?%s passes", query)
 		}

@@ -27,6 +27,7 @@ type exchange struct {
 	request *operation.Request
 	body    *operation.Body
 	observe func(status int, header http.Header) io.WriteCloser
+	screen  func(body io.Reader) io.Reader
 	key     *credential.Key // nil = none goes with it
 }
 
@@ -62,6 +63,7 @@ func (r *Relay) handler(silent *log.Logger) http.Handler {
 			if req.ProtoMajor == 1 { // the host may answer before it has read the whole body
 				_ = http.NewResponseController(w).EnableFullDuplex()
 			}
+			x.screen = d.Screen
 			if x.observe = d.Observe; x.key != nil {
 				w = &masked{w, x.key.Redactor()}
 			}
@@ -145,10 +147,14 @@ func rewrite(p *httputil.ProxyRequest) {
 	p.Out.Header.Del("Host")
 	p.Out.Trailer = nil
 	if p.Out.Body != nil {
+		body := x.body.Rest()
+		if x.screen != nil {
+			body = x.screen(body)
+		}
 		p.Out.Body = struct {
 			io.Reader
 			io.Closer
-		}{x.body.Rest(), p.Out.Body}
+		}{body, p.Out.Body}
 	}
 	if x.key != nil {
 		p.Out.URL.RawQuery = x.key.Attach(p.Out.Header, p.Out.URL.RawQuery)
@@ -201,6 +207,12 @@ func unanswered(w http.ResponseWriter, r *http.Request, err error) {
 		panic(http.ErrAbortHandler) // the client is gone
 	}
 	x := exchangeOf(r.Context())
+	if errors.Is(err, operation.ErrOverride) {
+		d := operation.Decision{Rule: ruleRelay, Operation: x.request.Method + " " + x.request.Path.Raw, Reason: operation.ErrOverride.Error()}
+		_ = x.session.recordDecision(d)
+		refuse(w, x.session.to, d, http.StatusForbidden)
+		return
+	}
 	reason := x.session.why(err)
 	if x.key != nil {
 		reason = x.key.Redactor().String(reason)

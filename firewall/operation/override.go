@@ -1,0 +1,175 @@
+package operation
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// ErrOverride means that a body asks for another method than the request's.
+var ErrOverride = errors.New("the body names another method than the request's, as _method")
+
+// override is the member of a body by which servers take a POST for another method (Rack,
+// Symfony, Laravel, and Express with method-override).
+const override = "_method"
+
+// screenOverride returns what a POST's body must pass through, or nil: it fails with
+// ErrOverride where a form or a JSON text has the member override. Nothing is held back, and
+// a server that did not get a body to its end does not act on it.
+func screenOverride(req *Request) (screen func(io.Reader) io.Reader, err error) {
+	if req.Method != http.MethodPost {
+		return nil, nil
+	}
+	kind := strings.ToLower(strings.Join(req.Header["Content-Type"], ","))
+	var find func() finder
+	switch {
+	case strings.TrimSpace(kind) == "", strings.Contains(kind, "urlencoded"):
+		find = func() finder { return &formNames{} }
+	case strings.Contains(kind, "multipart"):
+		find = func() finder { return &partNames{} }
+	case strings.Contains(kind, "json"):
+		find = func() finder { return &jsonNames{} }
+	default:
+		return nil, nil
+	}
+	if kind != "" && len(req.Header["Content-Encoding"]) > 0 {
+		return nil, errCoding
+	}
+	return func(body io.Reader) io.Reader { return &screened{body, find()} }, nil
+}
+
+// finder looks for override in a text, byte by byte.
+type finder interface {
+	next(c byte) (found bool)
+}
+
+type screened struct {
+	from io.Reader
+	find finder
+}
+
+func (s *screened) Read(p []byte) (int, error) {
+	n, err := s.from.Read(p)
+	for _, c := range p[:n] {
+		if s.find.next(c) {
+			return 0, ErrOverride
+		}
+	}
+	return n, err
+}
+
+// maxName bounds what is kept of a name, in bytes: with each of its letters encoded,
+// override is shorter.
+const maxName = 64
+
+// formNames reads "name=value&name=value".
+type formNames struct {
+	name    []byte
+	inValue bool
+}
+
+func (f *formNames) next(c byte) bool {
+	switch {
+	case c == '&' || c == ';':
+		found := !f.inValue && isOverride(string(f.name))
+		f.name, f.inValue = f.name[:0], false
+		return found
+	case f.inValue:
+	case c == '=':
+		f.inValue = true
+		return isOverride(string(f.name))
+	case len(f.name) < maxName:
+		f.name = append(f.name, c)
+	}
+	return false
+}
+
+// isOverride reports whether some server takes a name, encoded as in a query, for override.
+// PHP writes "_" for characters that its names do not have, and ends them at a zero byte.
+func isOverride(name string) bool {
+	decoded, err := url.QueryUnescape(name)
+	if err != nil {
+		return false
+	}
+	decoded, _, _ = strings.Cut(decoded, "\x00")
+	return strings.EqualFold(strings.NewReplacer(".", "_", " ", "_", "[", "_").Replace(strings.TrimSpace(decoded)), override)
+}
+
+// partNames reads the Content-Disposition of each part, which names it, with its folded
+// lines.
+type partNames struct {
+	line  []byte
+	ended bool // unless the next byte folds it
+}
+
+// maxLine bounds what is kept of a line, in bytes; one of a part's name is shorter.
+const maxLine = 16 << 10
+
+func (f *partNames) next(c byte) bool {
+	switch {
+	case c == '\n' || c == '\r':
+		f.ended = true
+		return f.isOverride()
+	case f.ended && c != ' ' && c != '\t':
+		f.line = f.line[:0]
+	}
+	f.ended = false
+	if len(f.line) < maxLine {
+		f.line = append(f.line, c)
+	}
+	return false
+}
+
+// isOverride reports whether the line names a part override, or in a way that no client
+// does (RFC 7578 section 4.2).
+func (f *partNames) isOverride() bool {
+	line := strings.ToLower(string(f.line))
+	if !strings.HasPrefix(strings.TrimSpace(line), "content-disposition") {
+		return false
+	}
+	plain := strings.NewReplacer("filename", "", `\`, "", `"`, "", "'", "", " ", "", "\t", "").Replace(line)
+	if len(f.line) == maxLine || strings.Contains(plain, "name*") {
+		return true
+	}
+	for _, rest := range strings.Split(plain, "name=")[1:] {
+		name, _, _ := strings.Cut(rest, ";")
+		if isOverride(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// jsonNames reads the names of a JSON text's members, at any depth.
+type jsonNames struct {
+	text                       []byte
+	inText, escaped, lastNamed bool
+}
+
+func (f *jsonNames) next(c byte) bool {
+	switch {
+	case f.inText && f.escaped:
+		f.escaped = false
+	case f.inText && c == '\\':
+		f.escaped = true
+	case f.inText && c == '"':
+		f.inText = false
+		var name string
+		f.lastNamed = json.Unmarshal(append(f.text, '"'), &name) == nil && strings.EqualFold(name, override)
+		return false
+	case !f.inText && c == '"':
+		f.inText, f.text = true, append(f.text[:0], c)
+		return false
+	case !f.inText:
+		found := f.lastNamed && c == ':'
+		f.lastNamed = f.lastNamed && strings.IndexByte(" \t\r\n", c) >= 0
+		return found
+	}
+	if len(f.text) < maxName {
+		f.text = append(f.text, c)
+	}
+	return false
+}

@@ -1,0 +1,101 @@
+package relay_test
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Attack: a POST whose body makes the server take it for another method. Judged by what a
+// server that reads whole bodies would act on.
+func TestAttackOperationMethodInTheBody(t *testing.T) {
+	const form, json = "application/x-www-form-urlencoded", "application/json"
+	part := func(head string) string {
+		return "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n" + strings.Repeat("x", 1<<20) + "\r\n--b\r\n" + head + "\r\n\r\nDELETE\r\n--b--\r\n"
+	}
+	filler := "a=" + strings.Repeat("x", 2<<20)
+	refused := map[string]struct{ kind, body string }{
+		"a form":                    {form, "_method=DELETE"},
+		"behind much else":          {form, filler + "&_method=DELETE&b=c"},
+		"encoded":                   {form, "a=b&%5f%6Dethod=DELETE"},
+		"behind a semicolon":        {form, "a=b;_method=DELETE"},
+		"in capitals":               {form, "_METHOD=DELETE"},
+		"as PHP reads it":           {form, ".method=DELETE"},
+		"as PHP reads it, a space":  {form, "+.method=DELETE"},
+		"as PHP reads it, a zero":   {form, "_method%00x=DELETE"},
+		"no type":                   {"", "_method=DELETE"},
+		"a type with a parameter":   {form + "; charset=utf-8", "_method=DELETE"},
+		"a type in capitals":        {strings.ToUpper(form), "_method=DELETE"},
+		"a part":                    {"multipart/form-data; boundary=b", part(`Content-Disposition: form-data; name="_method"`)},
+		"a part, no quotes":         {"multipart/form-data; boundary=b", part(`content-disposition:form-data;name=_method`)},
+		"a part, escaped":           {"multipart/form-data; boundary=b", part(`Content-Disposition: form-data; name="\_me\thod"`)},
+		"a part, folded":            {"multipart/form-data; boundary=b", part("Content-Disposition: form-data;\r\n name=\r\n\t\"_method\"")},
+		"a part, in another coding": {"multipart/form-data; boundary=b", part("Content-Disposition: form-data; name*=utf-8''%5fmethod")},
+		"a part, in pieces":         {"multipart/form-data; boundary=b", part(`Content-Disposition: form-data; name*0="_met"; name*1="hod"`)},
+		"another kind of parts":     {"multipart/mixed; boundary=b", part(`Content-Disposition: form-data; name="_method"`)},
+		"JSON":                      {json, `{"a": [1, "_method"], "_method": "DELETE"}`},
+		"JSON, escaped":             {json, `{"\u005fm\u0065thod" : "DELETE"}`},
+		"another kind of JSON":      {"application/vnd.api+json", `{"_method":"DELETE"}`},
+	}
+	passed := map[string]struct{ kind, body string }{
+		"a form":            {form, "method=DELETE&a_method=b&c=_method&d=_method=x"},
+		"parts":             {"multipart/form-data; boundary=b", part(`Content-Disposition: form-data; name="file"; filename="_method"`)},
+		"a page in a part":  {"multipart/form-data; boundary=b", part("Content-Disposition: form-data; name=\"file\"\r\n\r\n<input name=\"_method\">")},
+		"JSON":              {json, `{"a": "_method", "b": ["_method"], "c": "\\\"_method\\\":"}`},
+		"any other text":    {"text/plain", "_method=DELETE"},
+		"a text of no type": {"", strings.Repeat("lines of text\n", 1000)},
+	}
+	for _, protocol := range protocols() {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			var acted []string // on whole bodies
+			h := newHost(t, []string{protocol}, func(w http.ResponseWriter, r *http.Request) {
+				if body, err := io.ReadAll(r.Body); err == nil {
+					mu.Lock()
+					acted = append(acted, strings.TrimPrefix(r.URL.Path, "/v1/")+string(body))
+					mu.Unlock()
+				}
+			})
+			b := newBox(t, h)
+			post := func(name, kind, body string) int {
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://ok.test/v1/"+url.PathEscape(name), strings.NewReader(body))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if kind != "" {
+					req.Header.Set("Content-Type", kind)
+				}
+				res, err := b.client(protocol).Do(req)
+				if err != nil {
+					return 0 // the relay may end the connection before it has read everything
+				}
+				defer res.Body.Close()
+				_, _ = io.Copy(io.Discard, res.Body)
+				return res.StatusCode
+			}
+			for name, c := range refused {
+				if status := post(name, c.kind, c.body); status != http.StatusForbidden && status != 0 {
+					t.Errorf("%s: %d", name, status)
+				}
+			}
+			b.relay.Close()
+			b.serving.Wait()
+			if len(acted) > 0 {
+				t.Errorf("acted on %.100q", acted)
+			}
+			if got := strings.Join(b.recorded(), "\n"); strings.Count(got, "the body names another method") != len(refused) {
+				t.Errorf("recorded %s", got)
+			}
+			b = newBox(t, h)
+			for name, c := range passed {
+				if status := post(name, c.kind, c.body); status != http.StatusOK || len(acted) == 0 || acted[len(acted)-1] != name+c.body {
+					t.Errorf("%s: %d", name, status)
+				}
+			}
+		})
+	}
+}
