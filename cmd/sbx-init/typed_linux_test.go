@@ -15,7 +15,7 @@ const typedPolicy = `{"network": {"allow": [
 	"git:ok.test/acme/app push refs/heads/agent/*", "git:ok.test/acme/app lfs push",
 	"git:ok.test/acme/docs push refs/heads/agent/*", "git:ok.test/acme/docs lfs",
 	"github:ok.test/acme/app pulls.create, issues.comment",
-	"npm:ok.test/npm read", "pypi:ok.test read", "go:ok.test/go read", "oci:ok.test read", "https://ok.test GET,HEAD /maven/**"]}}`
+	"npm:ok.test/npm read", "pypi:ok.test read", "go:ok.test/go read", "crates:ok.test/crates read", "oci:ok.test read", "https://ok.test GET,HEAD /maven/**"]}}`
 
 // gitAgent makes a clone of a repository with a commit to push.
 const gitAgent = `export GIT_AUTHOR_NAME=n GIT_AUTHOR_EMAIL=e@test GIT_COMMITTER_NAME=n GIT_COMMITTER_EMAIL=e@test
@@ -30,12 +30,32 @@ const mavenProject = `cat >pom.xml <<END
 END
 mvn -B -q -Dmaven.repo.local="$PWD/repository" validate; status=$?; cat repository/test/ok/parent/1/parent-1.pom; `
 
+const cargoProject = `mkdir -p src .cargo && touch src/lib.rs && printf '[registries.there]\nindex = "sparse+https://ok.test/crates/"\ntoken = "x"\n[net]\nretry = 0\n' >.cargo/config.toml
+printf '[package]\nname = "mine"\nversion = "1.0.0"\nedition = "2021"\ndescription = "d"\nlicense = "MIT"\n[dependencies]\ndemo = { version = "1", registry = "there" }\n' >Cargo.toml
+export CARGO_HOME="$PWD/home" PATH="$RUST/bin:$PATH"; `
+
+// rustToolchain is the folder with cargo, which in most places is in the folder of its
+// user; "" = there is none.
+func rustToolchain() string {
+	out, err := exec.Command("rustup", "which", "cargo").Output()
+	cargo := strings.TrimSpace(string(out))
+	if err != nil {
+		if cargo, err = exec.LookPath("cargo"); err != nil {
+			return ""
+		}
+	}
+	return filepath.Dir(filepath.Dir(cargo))
+}
+
 // newTypedClients gives programs that scripts/setup installs to the agent, too.
 func newTypedClients(t *testing.T) (c *clients, arrived func() []string) {
 	t.Helper()
 	c, arrived = newOpenedClients(t, typedPolicy)
 	if modules := c.show(filepath.Join(testenv.ToolsDir(), "npm/node_modules")); modules != "" {
 		c.env = append(c.env, "MODULES="+modules)
+	}
+	if rust := c.show(rustToolchain()); rust != "" {
+		c.env = append(c.env, "RUST="+rust)
 	}
 	c.env = append(c.env, "GH_HOST=ok.test", "GH_ENTERPRISE_TOKEN=token", "GH_PROMPT_DISABLED=1", "GH_NO_UPDATE_NOTIFIER=1", "npm_config_registry=https://ok.test/npm/",
 		"XDG_RUNTIME_DIR="+c.work)
@@ -68,6 +88,7 @@ func TestRealClientsOfTypedEntries(t *testing.T) {
 			cat node_modules/demo/index.js`, nil},
 		"pip":    {"pip3", "pip3 install -q --index-url https://ok.test/simple/ --target py demo && python3 py/demo.py", nil},
 		"go":     {"go", "go mod init x 2>/dev/null && GOPROXY=https://ok.test/go go mod download -json ok.test/mod@v1.0.0 && cat $GOPATH/pkg/mod/ok.test/mod@v1.0.0/mod.go", nil},
+		"cargo":  {"$RUST/bin/cargo", cargoProject + "cargo fetch -q && cat home/registry/src/*/demo-1.0.0/src/lib.rs", nil},
 		"maven":  {"mvn", "set maven; " + mavenProject + "exit $status", nil},
 		"skopeo": {"skopeo", "skopeo copy -q --insecure-policy docker://ok.test/made-up:1 dir:image && ls image && echo " + fileMarker, []string{"manifest.json"}},
 	} {
@@ -126,6 +147,7 @@ func TestAttackOperationByRealClients(t *testing.T) {
 			node $MODULES/pnpm/bin/pnpm.cjs publish --no-git-checks`, "this is publish"},
 		"yarn publish": {"$MODULES/yarn/bin/yarn.js", `echo '{"name": "mine", "version": "1.0.0"}' >package.json && echo //ok.test/npm/:_authToken=x >.npmrc &&
 			PREFIX="$PWD" node $MODULES/yarn/bin/yarn.js publish --non-interactive --new-version 1.0.0`, "this is publish"},
+		"cargo publish":                      {"$RUST/bin/cargo", cargoProject + "cargo publish --no-verify --allow-dirty --registry there", "this is publish"},
 		"maven, another path":                {"mvn", "set secret; " + mavenProject + "exit $status", "403"},
 		"skopeo, a push":                     {"skopeo", "skopeo copy -q --insecure-policy docker://ok.test/made-up:1 dir:image && skopeo copy --insecure-policy dir:image docker://ok.test/mine:1", "this is push"},
 		"skopeo, delete":                     {"skopeo", "skopeo delete docker://ok.test/made-up:1", "403"},

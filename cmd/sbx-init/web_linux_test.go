@@ -9,6 +9,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha1"
+	"crypto/sha256"
 	"crypto/sha512"
 	"crypto/tls"
 	"crypto/x509"
@@ -135,7 +136,8 @@ func (w *web) mux(t testing.TB) http.Handler {
 	module := zipped(map[string]string{"ok.test/mod@v1.0.0/go.mod": "module ok.test/mod\n", "ok.test/mod@v1.0.0/mod.go": "package mod // " + fileMarker + "\n"})
 	wheel := zipped(map[string]string{"demo.py": "print('" + fileMarker + "')\n", "demo-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n",
 		"demo-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n", "demo-1.0.dist-info/RECORD": ""})
-	tarball := npmTarball()
+	crate := packed(map[string]string{"demo-1.0.0/Cargo.toml": "[package]\nname = \"demo\"\nversion = \"1.0.0\"\n", "demo-1.0.0/src/lib.rs": "// " + fileMarker + "\n"})
+	tarball := packed(map[string]string{"package/package.json": `{"name": "demo", "version": "1.0.0"}`, "package/index.js": "// " + fileMarker + "\n"})
 	sum := sha512.Sum512(tarball)
 	for path, body := range map[string]string{
 		"/go/ok.test/mod/@v/v1.0.0.info":         `{"Version": "v1.0.0", "Time": "2024-01-01T00:00:00Z"}`,
@@ -145,7 +147,10 @@ func (w *web) mux(t testing.TB) http.Handler {
 		"/simple/demo/demo-1.0-py3-none-any.whl": string(wheel),
 		"/npm/demo": `{"name": "demo", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": {"name": "demo", "version": "1.0.0", "dist": {
 			"tarball": "https://ok.test/npm/demo.tgz", "integrity": "sha512-` + base64.StdEncoding.EncodeToString(sum[:]) + `"}}}}`,
-		"/npm/demo.tgz": string(tarball),
+		"/npm/demo.tgz":                      string(tarball),
+		"/crates/config.json":                `{"dl": "https://ok.test/crates/crates", "api": "https://ok.test/crates"}`,
+		"/crates/de/mo/demo":                 fmt.Sprintf(`{"name": "demo", "vers": "1.0.0", "deps": [], "cksum": "%x", "features": {}, "yanked": false}`, sha256.Sum256(crate)),
+		"/crates/crates/demo/1.0.0/download": string(crate),
 		"/maven/test/ok/parent/1/parent-1.pom": `<project><modelVersion>4.0.0</modelVersion><groupId>test.ok</groupId><artifactId>parent</artifactId>
 			<version>1</version><packaging>pom</packaging><description>` + fileMarker + `</description></project>`,
 	} {
@@ -236,11 +241,12 @@ func zipped(files map[string]string) []byte {
 	return b.Bytes()
 }
 
-func npmTarball() []byte {
+// packed is a compressed tar archive.
+func packed(files map[string]string) []byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	w := tar.NewWriter(z)
-	for name, text := range map[string]string{"package/package.json": `{"name": "demo", "version": "1.0.0"}`, "package/index.js": "// " + fileMarker + "\n"} {
+	for name, text := range files {
 		err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text)), Typeflag: tar.TypeReg})
 		if err == nil {
 			_, err = io.WriteString(w, text)
