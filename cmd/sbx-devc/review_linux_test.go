@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/org/claude-sandbox/internal/redact"
@@ -244,6 +245,30 @@ func TestApplyOfACopy(t *testing.T) {
 	r.wants(r.devc("discard", "--yes", reviewedID), exitOK, "removed "+filepath.Join(r.folder, "tree"))
 	if got := r.shell(r.project, "git status --short"); !strings.Contains(got, "src/a.go") || exists(filepath.Join(r.folder, "tree")) {
 		t.Errorf("%s", got)
+	}
+}
+
+// The disk fills up while a copy is taken: the exit code says it, what has its place stays,
+// nothing half written does, and with room the rest is taken.
+func TestApplyOnAFullDisk(t *testing.T) {
+	testenv.Root(t)
+	r := newReviewedRun(t, "echo a >a.txt; mkdir small", "echo b >>a.txt; head -c 300000 /dev/zero | tr '\\0' x >small/large.txt", true)
+	small := filepath.Join(r.project, "small")
+	if err := syscall.Mount("tmpfs", small, "tmpfs", 0, "size=64k"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(small, syscall.MNT_DETACH) })
+	if code := r.devc("apply", reviewedID); code != exitCantWrite || !strings.Contains(r.stderr, "no space left on device") {
+		t.Errorf("apply ends with %d: %s%s", code, r.stdout, r.stderr)
+	}
+	if got := r.shell(r.project, "cat a.txt; ls -A small"); got != "a\nb\n" {
+		t.Errorf("the project has %q", got)
+	}
+	if err := syscall.Unmount(small, 0); err != nil {
+		t.Fatal(err)
+	}
+	if code := r.devc("apply", reviewedID); code != exitOK || r.shell(r.project, "wc -c <small/large.txt") != "300000\n" {
+		t.Errorf("apply ends with %d: %s%s", code, r.stdout, r.stderr)
 	}
 }
 
