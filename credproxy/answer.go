@@ -33,16 +33,13 @@ const maxKept = 4 << 20
 // one JSON object, as it passes: tokens, and how it ends. It keeps one line and
 // the last content block, no more.
 type answerReader struct {
-	events bool
-	meter  *meter
-	asked  string // the model of the request
-	model  string // the same until the answer names its own, whose price counts
-	size   int    // of the request, in bytes
+	lines
+	meter *meter
+	asked string // the model of the request
+	model string // the same until the answer names its own, whose price counts
+	size  int    // of the request, in bytes
 
-	line     []byte
-	skip     bool // the line is longer than maxKept
 	over     bool // the block is longer than maxKept
-	unread   bool // something was skipped: the end is not known
 	block    []byte
 	kind     string // of the block; "" = there is none yet
 	answer   Answer
@@ -95,38 +92,65 @@ type wireEvent struct {
 	} `json:"delta"`
 }
 
-// Write never fails.
-func (a *answerReader) Write(p []byte) {
-	for a.events {
+// reader reads an answer that is written to it. close is told its end.
+type reader interface {
+	Write([]byte)
+	close() Answer
+}
+
+// lines cuts an answer into lines as it is written; one that is no server-sent events is
+// one line.
+type lines struct {
+	events  bool
+	line    []byte
+	skip    bool // the line is longer than maxKept
+	skipped int  // bytes of such lines
+}
+
+// write calls each with every line that ends, but for those that are too long.
+func (l *lines) write(p []byte, each func(line []byte)) {
+	for l.events {
 		i := bytes.IndexByte(p, '\n')
 		if i < 0 {
 			break
 		}
-		a.keep(p[:i])
-		a.endLine()
+		l.keep(p[:i])
+		line, skip := l.line, l.skip
+		l.line, l.skip = l.line[:0], false
+		if !skip {
+			each(line)
+		}
 		p = p[i+1:]
 	}
-	a.keep(p)
+	l.keep(p)
 }
 
-func (a *answerReader) keep(p []byte) {
-	if a.skip || len(a.line)+len(p) > maxKept {
-		a.skip, a.unread = true, true
-		a.produced += len(p)
+func (l *lines) keep(p []byte) {
+	if l.skip || len(l.line)+len(p) > maxKept {
+		l.skip = true
+		l.skipped += len(p)
 		return
 	}
-	a.line = append(a.line, p...)
+	l.line = append(l.line, p...)
 }
 
-func (a *answerReader) endLine() {
-	line, skip := a.line, a.skip
-	a.line, a.skip = a.line[:0], false
-	line, ok := bytes.CutPrefix(line, []byte("data:"))
-	var e wireEvent
-	if skip || !ok || json.Unmarshal(line, &e) != nil {
-		return
-	}
-	a.event(e)
+func newAnswerReader(m *meter, asked request, events bool) *answerReader {
+	a := &answerReader{meter: m, asked: asked.model, model: asked.model, size: asked.size, lines: lines{events: events}}
+	a.count(wireUsage{}) // it counts as a request whatever it says
+	return a
+}
+
+// Write never fails.
+func (a *answerReader) Write(p []byte) {
+	before := a.skipped
+	a.write(p, func(line []byte) {
+		line, ok := bytes.CutPrefix(line, []byte("data:"))
+		var e wireEvent
+		if ok && json.Unmarshal(line, &e) == nil {
+			a.event(e)
+		}
+	})
+	a.produced += a.skipped - before
 }
 
 func (a *answerReader) event(e wireEvent) {
@@ -177,7 +201,7 @@ func (a *answerReader) add(s string) {
 
 // finish notes the answer's end.
 func (a *answerReader) finish() {
-	a.ended = a.answer.Stop != "" && !a.unread
+	a.ended = a.answer.Stop != "" && a.skipped == 0 // of one that was skipped the end is not known
 	a.keepStructured()
 	if a.kind == "text" && !a.over {
 		a.answer.Text = string(a.block)

@@ -119,8 +119,8 @@ func TestAnAnswerThatIsTooLongToKeepPassesUnread(t *testing.T) {
 
 func TestPricesAreTheModelsOwnOrTheDearest(t *testing.T) {
 	for model, input := range map[string]float64{
-		"claude-opus-5-5": 4, "claude-opus-5-5-20260901": 4, "claude-opus-4-20250514": 15, "claude-haiku-4-5@20251001": 1, "claude-sonnet-4-6-latest": 3,
-		"": 15, "gpt-9": 15, "claude-opus-5-9": 15, "claude-opus-5-5-turbo": 15, "anthropic/claude-haiku-4-5": 15, "scripted-demo": 15,
+		"claude-opus-5-5": 4, "claude-opus-5-5-20260901": 4, "claude-opus-4-20250514": 15, "claude-haiku-4-5@20251001": 1.1, "claude-sonnet-4-6-latest": 3,
+		"": 15, "gpt-9": 15, "claude-opus-5-9": 15, "claude-opus-5-5-turbo": 15, "anthropic/claude-haiku-4-5": 1, "scripted-demo": 15,
 	} {
 		if got := priceOf(model).input; got != input {
 			t.Errorf("%s: %g, want %g", model, got, input)

@@ -31,7 +31,7 @@ const (
 	noCredential kind = iota
 	apiKey
 	oauthToken
-	gatewayToken
+	bearerToken
 )
 
 // Redactor takes the secret out of texts, in the forms in which it commonly leaks.
@@ -57,8 +57,8 @@ func APIKey(secret string) (Credential, error) { return newCredential(apiKey, se
 // bearer token with the beta header that it needs.
 func OAuthToken(secret string) (Credential, error) { return newCredential(oauthToken, secret) }
 
-// GatewayToken is a token of a gateway in front of the API, sent as a bearer token.
-func GatewayToken(secret string) (Credential, error) { return newCredential(gatewayToken, secret) }
+// BearerToken is a key of another API, or of a gateway in front of the API, sent as a bearer token.
+func BearerToken(secret string) (Credential, error) { return newCredential(bearerToken, secret) }
 
 // headerLine is a line of WithHeaders.
 var headerLine = regexp.MustCompile(`^([A-Za-z0-9-]+): *([!-~]([ -~]*[!-~])?)$`)

@@ -8,6 +8,8 @@
 //	                             │  POST /v1/messages[?beta=true]
 //	                             │  POST /v1/messages/count_tokens[?beta=true]
 //	                             │  HEAD /api/hello: answered here
+//	                             ├──────────────────────────────► Options.Providers, each with its key
+//	                             │  POST /providers/NAME/chat/completions, …/embeddings
 //	                             ├─► Options.Log, one Entry a request
 //	                             ├─► Usage, CostUSD: tokens as the API reports them, and their price
 //	                             ├─► LastAnswer: how the model's newest answer to Claude ended

@@ -60,7 +60,11 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer body.free()
 	}
 	var t *turn
-	if refused == nil && r.URL.EscapedPath() == messagesPath {
+	switch {
+	case refused != nil:
+	case asked.provider != nil:
+		t, refused = p.begin(subagent, "", asked)
+	case r.URL.EscapedPath() == messagesPath:
 		t, refused = p.begin(askerOf(r.Header, asked), r.Header.Get(agentHeader), asked)
 	}
 	if refused != nil {
@@ -83,7 +87,7 @@ func (p *Proxy) begin(from asker, agent string, asked request) (*turn, *refusal)
 		}
 	}
 	loop, half := false, false
-	if from == main || from == subagent {
+	if asked.provider == nil && (from == main || from == subagent) {
 		loop, half = p.repeats.add(agent, asked.newest, asked.messages)
 	}
 	if half {
@@ -102,7 +106,11 @@ func (p *Proxy) admit(w http.ResponseWriter, r *http.Request, entry *Entry) (*bo
 	if refused != nil {
 		return nil, request{}, refused
 	}
-	asked, err := p.screen(body.bytes)
+	screen := p.screen
+	if provider := p.providers.routes[r.URL.EscapedPath()]; provider != nil {
+		screen = func(body []byte) (request, error) { return p.screenProvider(provider, r.URL.Path, body) }
+	}
+	asked, err := screen(body.bytes)
 	if err != nil {
 		body.free()
 		return nil, request{}, &refusal{status: http.StatusBadRequest, kind: apierror.InvalidRequest, message: p.blank.String(err.Error())}
@@ -122,15 +130,19 @@ func (p *Proxy) admitHead(r *http.Request) *refusal {
 	if r.URL.Host != "" || r.URL.Scheme != "" {
 		return no(http.StatusForbidden, apierror.Permission, "this is not a forward proxy")
 	}
-	switch r.URL.EscapedPath() {
-	case messagesPath, messagesPath + "/count_tokens":
+	provider := p.providers.routes[r.URL.EscapedPath()]
+	switch path := r.URL.EscapedPath(); {
+	case path == messagesPath, path == messagesPath+"/count_tokens", provider != nil:
+	case strings.HasPrefix(path, providersPath):
+		return no(http.StatusForbidden, apierror.Permission, "the sandbox has no such provider, or lets another route of it through: "+
+			providersPath+"NAME"+chatRoute+" and "+embeddingsRoute)
 	default:
 		return no(http.StatusForbidden, apierror.Permission, "the sandbox lets only /v1/messages through")
 	}
 	if r.Method != http.MethodPost {
 		return no(http.StatusMethodNotAllowed, apierror.InvalidRequest, "the sandbox lets only POST through")
 	}
-	if r.URL.RawQuery != "" && r.URL.RawQuery != "beta=true" {
+	if r.URL.RawQuery != "" && (r.URL.RawQuery != "beta=true" || provider != nil) {
 		return no(http.StatusForbidden, apierror.Permission, "the sandbox lets only the query beta=true through")
 	}
 	if r.Header.Get("Content-Encoding") != "" || len(r.Header.Values("Upgrade")) > 0 {
@@ -159,10 +171,18 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, body []byte, ask
 	var sent atomic.Bool
 	trace := &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) { sent.Store(info.Err == nil) }}
 	start := time.Now()
-	resp, err := p.ask(func() *http.Request {
-		out := p.outgoing(r, body)
+	traced := func(out *http.Request) *http.Request {
 		return out.WithContext(httptrace.WithClientTrace(out.Context(), trace))
-	}, &sent)
+	}
+	var resp *http.Response
+	var err error
+	api := "the model API"
+	if asked.provider != nil {
+		api = "the provider " + asked.provider.Name
+		resp, err = p.transport.Transport.RoundTrip(traced(p.toProvider(r, body, asked)))
+	} else {
+		resp, err = p.ask(func() *http.Request { return traced(p.outgoing(r, body)) }, &sent)
+	}
 	if err != nil {
 		if r.Context().Err() != nil {
 			entry.Refused = "the client left"
@@ -171,24 +191,27 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, body []byte, ask
 			}
 			panic(http.ErrAbortHandler)
 		}
-		entry.Unreachable = true
-		p.fail(w, entry, "the model API cannot be reached: "+err.Error())
+		entry.Unreachable = asked.provider == nil
+		p.fail(w, entry, api+" cannot be reached: "+err.Error())
 		return
 	}
 	defer resp.Body.Close()
 	switch {
 	case resp.StatusCode < 200 || resp.StatusCode >= 300 && resp.StatusCode < 400:
-		p.fail(w, entry, fmt.Sprintf("the model API answered %d; redirects are not followed", resp.StatusCode))
+		p.fail(w, entry, fmt.Sprintf("%s answered %d; redirects are not followed", api, resp.StatusCode))
 		return
 	case resp.Header.Get("Content-Encoding") != "" && resp.Header.Get("Content-Encoding") != "identity":
-		p.fail(w, entry, "the model API sent a compressed answer, which was not asked for")
+		p.fail(w, entry, api+" sent a compressed answer, which was not asked for")
 		return
 	}
 	entry.Status = resp.StatusCode
-	if answered = resp.StatusCode < 300; answered && t != nil {
-		p.answered.Add(1) // before the agent can know
+	if answered = resp.StatusCode < 300; answered && t != nil && asked.provider == nil {
+		p.conversation.answered.Add(1) // before the agent can know
 	}
 	p.copyHeaders(w.Header(), resp.Header)
+	if asked.addUsage { // what is sent is shorter than what comes
+		w.Header().Del("Content-Length")
+	}
 	w.WriteHeader(resp.StatusCode)
 	if err := p.copyBody(w, resp, asked, t); err != nil {
 		entry.Refused = "the answer was cut short"
@@ -203,8 +226,11 @@ const modelSpeed = 200
 // chargeUnseen counts an answer of which nothing came before its client left, after some
 // time.
 func (p *Proxy) chargeUnseen(asked request, t *turn, after time.Duration) {
-	answer := &answerReader{meter: &p.usage, asked: asked.model, model: asked.model, size: asked.size}
-	answer.count(wireUsage{})
+	if asked.provider != nil {
+		t.said(newChatReader(&p.usage, asked, true).close())
+		return
+	}
+	answer := newAnswerReader(&p.usage, asked, true)
 	answer.produced = int(after.Seconds() * modelSpeed * bytesPerToken)
 	t.said(answer.close())
 }
@@ -259,13 +285,23 @@ func (p *Proxy) copyBody(w http.ResponseWriter, resp *http.Response, asked reque
 	read := func([]byte) {}
 	if t != nil && resp.StatusCode == http.StatusOK {
 		media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-		answer := &answerReader{events: media == "text/event-stream", meter: &p.usage, asked: asked.model, model: asked.model, size: asked.size}
-		answer.count(wireUsage{}) // it counts as a request whatever it says
+		var answer reader
+		if events := media == "text/event-stream"; asked.provider == nil {
+			answer = newAnswerReader(&p.usage, asked, events)
+		} else {
+			answer = newChatReader(&p.usage, asked, events)
+		}
 		read = answer.Write
 		// Also for an answer that was cut: its tokens are spent.
 		defer func() { t.said(answer.close()) }()
 	}
-	blank := p.blank.Writer(w)
+	var to io.Writer = w
+	if asked.addUsage && resp.StatusCode == http.StatusOK {
+		filter := &usageFilter{to: w}
+		defer func() { _ = filter.flush() }()
+		to = filter
+	}
+	blank := p.blank.Writer(to)
 	flush := http.NewResponseController(w).Flush
 	buf := make([]byte, 32<<10)
 	for {

@@ -17,7 +17,7 @@ func TestGatewayTokenAndHeaders(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = fmt.Fprintf(w, `{"type":"message","echo":"%s %s"}`, r.Header.Get("X-Gateway-Config"), r.Header.Get("Authorization"))
 	})
-	credential, err := GatewayToken(token)
+	credential, err := BearerToken(token)
 	if err == nil {
 		credential, err = credential.WithHeaders([]string{"x-gateway-config: " + config, "X-Team: a b"})
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"github.com/org/claude-sandbox/credproxy/spending"
 	"github.com/org/claude-sandbox/internal/apierror"
@@ -83,6 +84,8 @@ func askerOf(h http.Header, body request) asker {
 // conversation is what the proxy remembers of a run's requests. It is safe for
 // concurrent use.
 type conversation struct {
+	answered atomic.Int64 // requests for a message with a status of 2xx
+
 	mu         sync.Mutex
 	main, side int64 // requests that were answered or are under way
 	newest     int64 // number of the newest request of the main conversation

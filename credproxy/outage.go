@@ -125,7 +125,7 @@ func (p *Proxy) ask(out func() *http.Request, sent *atomic.Bool) (*http.Response
 		if err != nil && !unconnected(err) {
 			return nil, err
 		}
-		wait, again, over := p.transport.outage.heard(time.Now(), p.transport.patience, try, p.answered.Load() > 0, resp)
+		wait, again, over := p.transport.outage.heard(time.Now(), p.transport.patience, try, p.conversation.answered.Load() > 0, resp)
 		if over && resp != nil {
 			resp.Header.Set("X-Should-Retry", "false") // Claude would ask ten times more
 		}

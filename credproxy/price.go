@@ -1,6 +1,11 @@
 package credproxy
 
-import "github.com/org/claude-sandbox/credproxy/spending"
+import (
+	"regexp"
+	"strings"
+
+	"github.com/org/claude-sandbox/credproxy/spending"
+)
 
 // price is what a model's tokens cost, in US dollars for a million.
 type price struct {
@@ -47,11 +52,37 @@ var prices = map[string]price{
 // budget ends such a run too early and never too late.
 var dearest = price{15, 75, 18.75, 30, 1.5}
 
+// priceOf finds a model by its name at the provider itself, at Amazon Bedrock
+// ("us.anthropic.claude-sonnet-4-5-20250929-v1:0"), at Google's Vertex AI
+// ("claude-sonnet-4-5@20250929") and at gateways ("anthropic/claude-sonnet-4.5").
 func priceOf(model string) price {
-	if p, ok := prices[spending.WithoutVersion(model)]; ok {
-		return p
+	name := model[strings.LastIndexByte(model, '/')+1:]
+	_, ofBedrock, isBedrock := strings.Cut(name, "anthropic.")
+	if isBedrock {
+		name = bedrockVersion.ReplaceAllString(ofBedrock, "")
 	}
-	return dearest
+	name, isDefault := strings.CutSuffix(name, "@default")
+	p, ok := prices[spending.WithoutVersion(strings.ReplaceAll(name, ".", "-"))]
+	switch {
+	case !ok && strings.ContainsAny(model, "/:@."): // it may be of one region, too
+		return dearest.times(regional)
+	case !ok:
+		return dearest
+	case isBedrock, isDefault, strings.Contains(name, "@"):
+		return p.times(regional)
+	}
+	return p
+}
+
+// bedrockVersion ends the names of Bedrock.
+var bedrockVersion = regexp.MustCompile(`-v[0-9]+(:[0-9a-z]+)*$`)
+
+// regional is what Bedrock and Vertex AI ask for an endpoint of one region, as a part of the
+// list price: the most that they ask for a model.
+const regional = 1.1
+
+func (p price) times(f float64) price {
+	return price{p.input * f, p.output * f, p.write5m * f, p.write1h * f, p.read * f}
 }
 
 // costUSD is what spent costs. Tokens written to the cache without a word on

@@ -1,6 +1,7 @@
 package credproxy
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -40,6 +41,12 @@ type Options struct {
 	// AllowHostedWeb lets the provider's own web search and web fetch through.
 	// They read any page for the agent, whatever the firewall allows.
 	AllowHostedWeb bool
+
+	// Providers are further APIs that the agent may ask, each with its key.
+	Providers []Provider
+	// ProvidersToken is the session token for them; "" = SessionToken. It is worth nothing at
+	// the model API.
+	ProvidersToken string
 
 	// Limits end a run that goes on past them.
 	Limits Limits
@@ -82,12 +89,12 @@ type Entry struct {
 type Proxy struct {
 	upstream   *url.URL
 	credential Credential
+	providers  providers
 	token      [sha256.Size]byte
 	log        func(Entry)
 	maxBody    int64
 	hostedWeb  bool
 	buffered   atomic.Int64
-	answered   atomic.Int64
 	transport  *patientTransport
 	blank      *redact.Redactor
 	usage      meter
@@ -123,7 +130,16 @@ func New(o Options) (*Proxy, error) {
 			return nil, fmt.Errorf("a budget per %q has no ledger", b.Per)
 		}
 	}
+	providers, err := newProviders(o.Providers, cmp.Or(o.ProvidersToken, o.SessionToken))
+	if err != nil {
+		return nil, err
+	}
+	secrets := o.Credential.secrets()
+	for _, one := range o.Providers {
+		secrets = append(secrets, one.Key.secrets()...)
+	}
 	p := &Proxy{
+		providers:  providers,
 		upstream:   o.Upstream,
 		credential: o.Credential,
 		token:      sha256.Sum256([]byte(o.SessionToken)),
@@ -140,7 +156,7 @@ func New(o Options) (*Proxy, error) {
 		usage:      meter{ledger: o.Ledger},
 		reading:    make(chan struct{}, maxReading),
 		// Lengths stay, so that Content-Length does.
-		blank: redact.New(redact.Options{Secrets: o.Credential.secrets(), Mask: true}),
+		blank: redact.New(redact.Options{Secrets: secrets, Mask: true}),
 		transport: &patientTransport{patience: o.Patience, Transport: &http.Transport{
 			Proxy:             o.Proxy,
 			TLSClientConfig:   &tls.Config{RootCAs: o.RootCAs},
@@ -196,7 +212,7 @@ func (p *Proxy) Reached() Reached { _, _, reached := p.conversation.state(); ret
 
 // Answered counts the requests for a message that the upstream answered with
 // a status of 2xx. An answer is counted before the agent receives it.
-func (p *Proxy) Answered() int64 { return p.answered.Load() }
+func (p *Proxy) Answered() int64 { return p.conversation.answered.Load() }
 
 // Quiet waits until no request for a message is under way, so that the answers that were
 // passed on are counted and known, or until ctx ends.
@@ -250,22 +266,25 @@ func (p *Proxy) authorized(r *http.Request) bool {
 	if len(bearer) > 1 || len(keys) > 1 || len(bearer)+len(keys) == 0 {
 		return false
 	}
-	good := 1
+	good, wanted := 1, p.token
+	if strings.HasPrefix(r.URL.EscapedPath(), providersPath) {
+		wanted = p.providers.token
+	}
 	for _, value := range bearer {
 		scheme, token, _ := strings.Cut(value, " ")
 		if !strings.EqualFold(scheme, "Bearer") {
 			return false
 		}
-		good &= p.isToken(token)
+		good &= isToken(token, wanted)
 	}
 	for _, value := range keys {
-		good &= p.isToken(value)
+		good &= isToken(value, wanted)
 	}
 	return good == 1
 }
 
 // isToken compares digests, in time that depends on neither text nor length.
-func (p *Proxy) isToken(s string) int {
+func isToken(s string, token [sha256.Size]byte) int {
 	sum := sha256.Sum256([]byte(s))
-	return subtle.ConstantTimeCompare(sum[:], p.token[:])
+	return subtle.ConstantTimeCompare(sum[:], token[:])
 }

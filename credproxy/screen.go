@@ -18,6 +18,17 @@ type request struct {
 	hook        bool   // a hook of claude's asks; see hookPrompt
 	newest      exchange
 	messages    int
+
+	// Of a request to a provider.
+	provider   *Provider // nil = it is none
+	named      string    // the model, as the provider names it
+	embeddings bool
+	stream     bool
+	options    bool     // it says itself what a stream holds
+	addUsage   bool     // the provider is asked to say what a stream used
+	mostTokens [2]int64 // of an answer, by the two names of this limit; 0 = it is not given
+	choices    int64    // that it asks for
+	extra      int64    // tokens that its bytes can stand for in addition, at most
 }
 
 // screen reads a request's body and returns why it must not be forwarded.
@@ -31,6 +42,27 @@ func (p *Proxy) screen(body []byte) (request, error) {
 	exchanges := exchangeReader{seed: p.seed}
 	err := requestShape(p.hostedWeb, &read, &exchanges)(&cursor{text: body})
 	read.newest, read.messages = exchanges.found(), exchanges.read
+	return read, err
+}
+
+// screenProvider is screen for a request to a provider.
+func (p *Proxy) screenProvider(provider *Provider, path string, body []byte) (request, error) {
+	p.reading <- struct{}{}
+	defer func() { <-p.reading }()
+	read := request{size: len(body), provider: provider, embeddings: strings.HasSuffix(path, embeddingsRoute)}
+	if err := checkText(body); err != nil {
+		return read, err
+	}
+	shape := chatShape(&read)
+	if read.embeddings {
+		shape = embeddingsShape(&read)
+	}
+	err := shape(&cursor{text: body})
+	if err == nil && read.model == "" {
+		err = refuse("model: a model is wanted")
+	}
+	read.addUsage = read.stream && !read.options
+	read.named, read.model = read.model, provider.modelName(read.model)
 	return read, err
 }
 

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/firewall/credential"
 	"github.com/org/claude-sandbox/firewall/relay"
 	"github.com/org/claude-sandbox/internal/engine"
@@ -29,6 +30,8 @@ type Secrets struct {
 	// Roots are the authorities by which the hosts are verified to which keys go; nil =
 	// those that this machine trusts.
 	Roots func() (*x509.CertPool, error)
+	// Providers are further APIs that the agent's programs may ask, with their keys.
+	Providers []credproxy.Provider
 }
 
 func (s Secrets) roots() func() (*x509.CertPool, error) {

@@ -13,17 +13,20 @@ import (
 // modelAPI is a run's way to the model API: the proxy that holds the key, and the signs
 // that it leads nowhere.
 type modelAPI struct {
-	proxy      *credproxy.Proxy
-	token      string        // of the proxy; worthless outside this run
-	keyRefused chan struct{} // closed when the API refused the credential
-	refuse     sync.Once
-	reach      *reach
-	held       *Held // the sandbox of a run without an agent of its own; nil = it has one
+	proxy *credproxy.Proxy
+	token string // of the proxy; worthless outside this run
+	// providersToken is that for Host.Providers, which the agent's programs have.
+	providersToken string
+	keyRefused     chan struct{} // closed when the API refused the credential
+	refuse         sync.Once
+	reach          *reach
+	held           *Held // the sandbox of a run without an agent of its own; nil = it has one
 }
 
 // newModelAPI makes the proxy. It fails on an upstream or a key that cannot be used.
 func newModelAPI(p *runplan.Plan, h Host) (_ *modelAPI, err error) {
-	a := &modelAPI{token: credproxy.NewSessionToken(), keyRefused: make(chan struct{}), reach: newReach()}
+	a := &modelAPI{token: credproxy.NewSessionToken(), providersToken: credproxy.NewSessionToken(),
+		keyRefused: make(chan struct{}), reach: newReach()}
 	var unreachable sync.Once
 	var limits credproxy.Limits
 	limits.Turns, limits.BudgetUSD = p.Asked.Headless.Limits()
@@ -32,7 +35,8 @@ func newModelAPI(p *runplan.Plan, h Host) (_ *modelAPI, err error) {
 		Upstream:     h.Upstream,
 		Credential:   h.Credential,
 		SessionToken: a.token,
-		Proxy:        h.UpstreamProxy,
+		Providers:    h.Secrets.Providers, ProvidersToken: a.providersToken,
+		Proxy: h.UpstreamProxy,
 
 		AllowHostedWeb: p.Asked.AllowHostedWeb,
 		Limits:         limits,

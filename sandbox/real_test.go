@@ -273,7 +273,7 @@ func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
 		Ledger: tr.ledger,
 		Prompt: tr.prompt, Home: tr.home, Kept: tr.store, Stdout: &tr.stdout, Stderr: &tr.stderr, Signals: tr.signals,
 		Say:      func(line string) { tr.said = append(tr.said, line) },
-		Upstream: upstream, Credential: credential, Secrets: Secrets{tr.secrets, tr.roots}, Terminal: tr.terminal, StateDir: tr.state, LiveDir: tr.live,
+		Upstream: upstream, Credential: credential, Secrets: Secrets{Values: tr.secrets, Roots: tr.roots}, Terminal: tr.terminal, StateDir: tr.state, LiveDir: tr.live,
 		CommitTimeout: tr.commitTimeout,
 	})
 	during.Wait()

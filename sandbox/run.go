@@ -385,8 +385,11 @@ func (r *run) createAgent(ctx context.Context) error {
 	spec.Network, spec.VolumesOf = "container:"+r.sidecar.id, r.sidecar.id
 	spec.Env = slices.Clone(spec.Env)
 	for i, v := range spec.Env {
-		if v == tokenVariable {
+		switch v {
+		case tokenVariable:
 			spec.Env[i] += r.api.token
+		case runplan.ProvidersTokenVariable:
+			spec.Env[i] += r.api.providersToken
 		}
 	}
 	mounts, err := r.plan.Project.WriteFiles(r.host.StateDir)

@@ -33,7 +33,7 @@ func ModelAPI(getenv func(string) string) (*url.URL, credproxy.Credential, error
 		read func(string) (credproxy.Credential, error)
 	}{
 		{"ANTHROPIC_API_KEY", credproxy.ParseCredential}, {"CLAUDE_CODE_OAUTH_TOKEN", credproxy.OAuthToken},
-		{GatewayToken, credproxy.GatewayToken},
+		{GatewayToken, credproxy.BearerToken},
 	} {
 		if secret := getenv(source.name); secret != "" {
 			credential, err := source.read(secret)

@@ -58,6 +58,7 @@ func Origins(s Settings, layers []Layer) []Value {
 const (
 	KeyModel       = "model"
 	KeySandboxMode = "sandbox_mode"
+	KeyProviders   = "providers"
 )
 
 // values lists what the user's own file alone says.
@@ -66,6 +67,9 @@ func (o Own) values() (out []Value) {
 		if v.Text != "" {
 			out = append(out, v)
 		}
+	}
+	for _, p := range o.Providers {
+		out = append(out, Value{Key: KeyProviders, Text: p.Name + " at " + p.URL})
 	}
 	return out
 }

@@ -17,6 +17,49 @@ var SandboxModes = []string{SandboxDevcontainer, SandboxNone}
 type Own struct {
 	SandboxMode string // one of SandboxModes; "" = the file does not say
 	Model       string // of Claude; "" = its default
+	Providers   []Provider
+}
+
+// Provider is an API with OpenAI's routes that the user pays for, see credproxy.Provider.
+type Provider struct {
+	Name   string
+	URL    string
+	From   string // where its key comes from, as Secret.From
+	Prices map[string]Price
+}
+
+// Price is of a million tokens, in US dollars.
+type Price struct{ Input, Output float64 }
+
+// provider reads one element of "providers". Its name and URL are looked at where it is
+// used.
+func (d *decoder) provider(n *jsonc.Node) (p Provider) {
+	d.object(n, fields{
+		"name": func(n *jsonc.Node) { d.nonEmpty(n, &p.Name) },
+		"url":  func(n *jsonc.Node) { d.nonEmpty(n, &p.URL) },
+		"from": func(n *jsonc.Node) {
+			if d.text(n, &p.From) {
+				if _, bad := parseReference(p.From); bad != nil {
+					d.value(n, RuleValue, bad)
+				}
+			}
+		},
+		"prices": func(n *jsonc.Node) {
+			if !d.want(n, jsonc.Object, "an object of models and prices") {
+				return
+			}
+			p.Prices = map[string]Price{}
+			for _, m := range n.Members {
+				var price Price
+				d.object(m.Value, fields{
+					"input":  func(n *jsonc.Node) { d.positive(n, &price.Input) },
+					"output": func(n *jsonc.Node) { d.positive(n, &price.Output) },
+				}, "input")
+				p.Prices[m.Name] = price
+			}
+		},
+	}, "name", "url", "from")
+	return p
 }
 
 // ownOnly reads a value of the user's own file, and refuses it elsewhere.

@@ -89,6 +89,11 @@ func (d *decoder) settings(root *jsonc.Node) *Settings {
 		"image":        func(n *jsonc.Node) { d.nonEmpty(n, &s.Image) },
 		"sandbox_mode": func(n *jsonc.Node) { d.ownOnly(n, func(o *Own) { d.choice(n, &o.SandboxMode, SandboxModes...) }) },
 		"model":        func(n *jsonc.Node) { d.ownOnly(n, func(o *Own) { d.nonEmpty(n, &o.Model) }) },
+		"providers": func(n *jsonc.Node) {
+			d.ownOnly(n, func(o *Own) {
+				d.each(n, func(e *jsonc.Node) { o.Providers = append(o.Providers, d.provider(e)) })
+			})
+		},
 		"topology": func(n *jsonc.Node) {
 			d.choice(n, (*string)(&s.Topology), string(TopologySingle), string(TopologySidecar))
 		},

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -100,5 +101,86 @@ func TestAttackTheProxyAlone(t *testing.T) {
 	}
 	if all := answers + said.String() + string(rest); strings.Contains(all, key) {
 		t.Errorf("the key is in\n%s", all)
+	}
+}
+
+// Attack: programs of another maker's sandbox use a provider of the user's settings: its key
+// goes out, stays here, and what is used counts for the budgets of this process.
+func TestAttackTheProxyServesAProvider(t *testing.T) {
+	const key = "sk-provider-key-of-this-test"
+	var arrived []string
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		arrived = append(arrived, r.Method+" "+r.RequestURI+" "+r.Header.Get("Authorization"))
+		fmt.Fprint(w, `{"choices":[],"usage":{"prompt_tokens":600000,"completion_tokens":100000}}`)
+	}))
+	defer provider.Close()
+	home := t.TempDir()
+	write := func(name, text string) {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(home, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(".config/sbx-devc/settings.jsonc", `{"providers": [{"name": "acme", "url": "`+provider.URL+`/v1", "from": "env:ACME_KEY",
+		"prices": {"small": {"input": 1, "output": 4}}}]}`)
+	write("project/README.md", "")
+	cmd := exec.Command(builtProgram(t), "proxy", "--budget", "2 usd/day")
+	cmd.Dir = filepath.Join(home, "project")
+	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=sk-ant-key-of-this-test", "ACME_KEY=" + key}
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	lines := bufio.NewReader(out)
+	set := map[string]string{}
+	for range 4 {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatalf("%v: %s", err, &said)
+		}
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		set[name] = value
+	}
+	answers := ""
+	for _, c := range []struct {
+		base, token string
+		want        int
+	}{
+		{"OPENAI_BASE_URL", "OPENAI_API_KEY", 200}, {"OPENAI_BASE_URL", "ANTHROPIC_AUTH_TOKEN", 401},
+		{"OPENAI_BASE_URL", "OPENAI_API_KEY", 200}, {"OPENAI_BASE_URL", "OPENAI_API_KEY", 402},
+	} {
+		r, err := http.NewRequest(http.MethodPost, set[c.base]+"/chat/completions", strings.NewReader(`{"model":"small","messages":[]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+set[c.token])
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(res.Body)
+		res.Body.Close()
+		if answers += string(text); res.StatusCode != c.want {
+			t.Errorf("%v: %d %s", c, res.StatusCode, text)
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, lines)
+	_ = cmd.Wait()
+	if want := "POST /v1/chat/completions Bearer " + key; len(arrived) != 2 || arrived[0] != want || arrived[1] != want {
+		t.Errorf("arrived %q", arrived)
+	}
+	if strings.Contains(answers+said.String(), key) || !strings.Contains(said.String(), "$2.0000 at list price") {
+		t.Errorf("said %s", &said)
 	}
 }

@@ -165,15 +165,18 @@ func (b Budget) Used(s Spent) float64 {
 }
 
 // version is what may follow a model's name: the date of one version of it.
-var version = regexp.MustCompile(`(-20[0-9]{6}|@20[0-9]{6}|-latest)$`)
+var version = regexp.MustCompile(`(-20[0-9]{6}|@20[0-9]{6}|-20[0-9]{2}-[0-9]{2}-[0-9]{2}|-latest)$`)
 
 // WithoutVersion returns a model's name without the date at its end.
 func WithoutVersion(model string) string { return version.ReplaceAllString(model, "") }
 
 // ModelFits reports whether a model's name fits one of patterns, in which "*"
-// stands for any letters. The date at the end of a name need not be written.
+// stands for any letters, also "/". The date at the end of a name need not be written.
 func ModelFits(patterns []string, model string) bool {
+	plain := strings.NewReplacer("/", ":") // path.Match has another "*" for it
+	model = plain.Replace(model)
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		pattern = plain.Replace(pattern)
 		for _, name := range []string{model, WithoutVersion(model)} {
 			if ok, err := path.Match(pattern, name); ok && err == nil {
 				return true
@@ -183,7 +186,7 @@ func ModelFits(patterns []string, model string) bool {
 	})
 }
 
-var modelPattern = regexp.MustCompile(`^[A-Za-z0-9._:@*?-]{1,100}$`)
+var modelPattern = regexp.MustCompile(`^[A-Za-z0-9._:/@*?-]{1,100}$`)
 
 // IsModelPattern reports whether a text can be a pattern of ModelFits.
 func IsModelPattern(pattern string) bool { return modelPattern.MatchString(pattern) }

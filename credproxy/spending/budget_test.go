@@ -27,7 +27,7 @@ func TestParse(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "no amount", "5": "no amount", "usd": "no amount", "5 eur": "not a unit", "5 usd/week": "not a period", "5 usd/": "not a period",
 		"0 usd": "not above 0", "-5 usd": "is no amount", "1.5 requests": "not a whole number", "1e9 usd": "not a unit", "NaN usd": "is no amount",
-		"Inf usd": "is no amount", "999999999999M tokens": "too much", "5 usd/day a/b": "no model's name", "5 usd/day [a": "no model's name",
+		"Inf usd": "is no amount", "999999999999M tokens": "too much", "5 usd/day a,b": "no model's name", "5 usd/day [a": "no model's name",
 		"0x10 usd": "not a unit", "1_000 usd": "not a unit", "5kk usd": "is no amount",
 	} {
 		if b, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {

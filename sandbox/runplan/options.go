@@ -89,7 +89,10 @@ type Environment struct {
 	MCPServers []string // names of the MCP servers that start; nil = all
 	// Passthroughs are MCP servers of this machine's that the agent may ask.
 	Passthroughs []Passthrough
-	NoSecrets    []string // names of secrets that the run does without, whoever asks for them
+	// Providers are the user's. Programs find the first one by variables; see
+	// credproxy.ProviderPath.
+	Providers []settings.Provider
+	NoSecrets []string // names of secrets that the run does without, whoever asks for them
 }
 
 // ModelUse says how the model API may be used, and when a run that uses it badly ends.

@@ -146,10 +146,17 @@ func (p *Plan) gitRewrites() (rewrites []string) {
 	return rewrites
 }
 
+// ProvidersTokenVariable is how programs find the session token for providers, which
+// follows it. It has none in a plan.
+const ProvidersTokenVariable = "OPENAI_API_KEY="
+
 // fixedVariables are those that the sandbox sets itself, with git's settings.
 func fixedVariables(o Options, git ...string) []string {
 	env := append(agent.Env(agent.EnvOptions{BaseURL: "http://" + tunnel.ListenAddress, Memory: len(o.Headless.MemoryOf) > 0}),
 		"HOME="+AgentHome, "USER=agent")
+	if len(o.Providers) > 0 {
+		env = append(env, "OPENAI_BASE_URL=http://"+tunnel.ListenAddress+"/providers/"+o.Providers[0].Name, ProvidersTokenVariable)
+	}
 	if o.Terminal {
 		env = append(env, TerminalVariables(o.Environ)...)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/runs"
+	"github.com/org/claude-sandbox/settings"
 )
 
 // options are the flags.
@@ -41,6 +42,9 @@ func Command(a *cli.App) *cobra.Command {
 not for a message of the model, or would have its provider fetch pages, are refused.
 Standard output says what to set there. The token is worth nothing elsewhere, and ends with
 this program: Ctrl-C.
+
+Providers of your own settings.jsonc, with OpenAI's routes, are served as well: the first at
+OPENAI_BASE_URL, others at /providers/NAME, with the token of OPENAI_API_KEY.
 
 Budgets and models of your own settings hold too. What is used counts for the folder that
 it is started in, with your runs: 'sbx-devc usage'.`,
@@ -84,9 +88,17 @@ func (o *options) limits() (limits credproxy.Limits, err error) {
 // serve answers requests until a signal comes.
 func serve(ctx context.Context, a *cli.App, listen string, limits credproxy.Limits) error {
 	dir, _ := projects.RunDir(a, "")
-	own, _, err := run.UserLayers(a, dir, "")
+	own, layers, err := run.UserLayers(a, dir, "")
 	if err != nil {
 		return run.PlanError(a, err)
+	}
+	var asked []settings.Provider
+	for _, l := range layers {
+		asked = append(asked, l.File.Own.Providers...)
+	}
+	providers, err := run.Providers(ctx, asked, projects.Real(dir))
+	if err != nil {
+		return err
 	}
 	limits.Budgets, limits.Models = slices.Concat(own.Budgets, limits.Budgets), slices.Concat(own.Models, limits.Models)
 	getenv, err := run.KeyOf(ctx, a, &run.SecretFlags{}, projects.Real(dir))
@@ -99,9 +111,10 @@ func serve(ctx context.Context, a *cli.App, listen string, limits credproxy.Limi
 	}
 	ctx, stop := signal.NotifyContext(ctx, cli.EndSignals()...)
 	defer stop()
-	token := credproxy.NewSessionToken()
+	token, providersToken := credproxy.NewSessionToken(), credproxy.NewSessionToken()
 	proxy, err := credproxy.New(credproxy.Options{
 		Upstream: upstream, Credential: credential, SessionToken: token, Limits: limits, Proxy: http.ProxyFromEnvironment,
+		Providers: providers, ProvidersToken: providersToken,
 		Ledger: projects.Runs(a).Ledger(runs.NewID(), projects.Real(dir)),
 		Warn:   func(line string) { a.SayLine("warning: %s", visible.Line(line)) },
 		Log: func(e credproxy.Entry) {
@@ -118,7 +131,11 @@ func serve(ctx context.Context, a *cli.App, listen string, limits credproxy.Limi
 	if err != nil {
 		return exitcode.With(exitcode.Usage, err)
 	}
-	set := []string{"ANTHROPIC_BASE_URL=http://" + listener.Addr().String(), "ANTHROPIC_AUTH_TOKEN=" + token}
+	base := "http://" + listener.Addr().String()
+	set := []string{"ANTHROPIC_BASE_URL=" + base, "ANTHROPIC_AUTH_TOKEN=" + token}
+	if len(providers) > 0 {
+		set = append(set, "OPENAI_BASE_URL="+base+credproxy.ProviderPath(providers[0].Name), "OPENAI_API_KEY="+providersToken)
+	}
 	if _, err := fmt.Fprintln(a.Stdout, strings.Join(set, "\n")); err != nil {
 		_ = listener.Close()
 		return exitcode.With(exitcode.OfLost(err), err)

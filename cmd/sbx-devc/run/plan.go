@@ -110,6 +110,9 @@ func runOptions(a *cli.App, at place, o *Options) (options runplan.Options, err 
 		},
 		Environment: runplan.Environment{Environ: os.Environ()},
 	}
+	for _, l := range layers {
+		options.Providers = append(options.Providers, l.File.Own.Providers...)
+	}
 	for _, group := range o.groups() {
 		group.plan(&options)
 	}

@@ -137,12 +137,16 @@ func resolveSecrets(ctx context.Context, a *cli.App, plan *runplan.Plan) (map[st
 	for _, k := range plan.Keys {
 		wanted = append(wanted, secrets.Wanted{Name: k.Name, From: k.From})
 	}
-	from := secrets.Sources{Getenv: os.Getenv, Open: func(name string) (io.ReadCloser, error) {
-		f, err := session.OpenFile(homePath(name), plan.Folder())
+	return sources(plan.Folder()).Resolve(ctx, wanted)
+}
+
+// sources are where the values of secrets come from, for a run on a folder.
+func sources(folder string) secrets.Sources {
+	return secrets.Sources{Getenv: os.Getenv, Open: func(name string) (io.ReadCloser, error) {
+		f, err := session.OpenFile(homePath(name), folder)
 		if err != nil {
 			return nil, diag.OrHint(err, "name a file that you can read")
 		}
 		return f, nil
 	}}
-	return from.Resolve(ctx, wanted)
 }

@@ -190,9 +190,13 @@ func host(ctx context.Context, a *cli.App, o Options, plan *runplan.Plan) (*sand
 	if err != nil {
 		return nil, err
 	}
+	providers, err := Providers(ctx, plan.Asked.Providers, plan.Folder())
+	if err != nil {
+		return nil, err
+	}
 	say := func(line string) { fmt.Fprintf(a.Stderr, "sbx-devc: %s\n", line) }
 	return &sandbox.Host{
-		Secrets: sandbox.Secrets{Values: values},
+		Secrets: sandbox.Secrets{Values: values, Providers: providers},
 		Prompt:  strings.NewReader(prompt), Title: firstWords(prompt), Stderr: a.Stderr, Say: say,
 		Upstream: upstream, Credential: credential, UpstreamProxy: http.ProxyFromEnvironment, LiveDir: projects.Runs(a).Live(),
 		Ledger: projects.Runs(a).Ledger(plan.ID, plan.Folder()),

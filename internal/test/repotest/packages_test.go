@@ -760,6 +760,7 @@ var allowed = map[string][]string{
 		"cmd/sbx-devc/cli",
 		"cmd/sbx-devc/connect",
 		"cmd/sbx-devc/projects",
+		"credproxy",
 		"firewall",
 		"firewall/report",
 		"internal/ask",
@@ -795,6 +796,7 @@ var allowed = map[string][]string{
 		"credproxy/spending",
 		"session",
 		"session/runs",
+		"settings",
 	},
 	"cmd/sbx-devc/changes": {
 		"cmd/sbx-devc/cli",
