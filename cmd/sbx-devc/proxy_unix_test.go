@@ -5,10 +5,13 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -182,5 +185,91 @@ func TestAttackTheProxyServesAProvider(t *testing.T) {
 	}
 	if strings.Contains(answers+said.String(), key) || !strings.Contains(said.String(), "$2.0000 at list price") {
 		t.Errorf("said %s", &said)
+	}
+	usage := exec.Command(builtProgram(t), "usage", "--json", "--by", "model")
+	usage.Dir, usage.Env = cmd.Dir, cmd.Env
+	if text, err := usage.Output(); err != nil || !strings.Contains(string(text), "acme:small") {
+		t.Errorf("%v: %s", err, text)
+	}
+}
+
+// The proxy serves operations with --allow: it prints where, and where its authority is, and
+// leaves nothing behind. What is no entry about operations is refused.
+func TestAttackTheProxyServesOperations(t *testing.T) {
+	home := t.TempDir()
+	env := []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + home, "ANTHROPIC_API_KEY=sk-ant-key-of-this-test", "APP=key-of-the-app"}
+	for want, args := range map[string][]string{
+		`"docs.example.com" opens a host whole`: {"--allow", "docs.example.com"},
+		"and there is none":                     {"--key", "APP for git:github.com/acme/app"},
+		"stands for all networks":               {"--allow", "npm:read", "--forward", "0.0.0.0:0"},
+	} {
+		cmd := exec.Command(builtProgram(t), append([]string{"proxy"}, args...)...)
+		cmd.Dir, cmd.Env = home, env
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), want) {
+			t.Errorf("%q: %v %s", args, err, out)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(home, "project"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(builtProgram(t), "proxy", "--allow", "git:git.invalid/acme/app", "--key", "APP for git:git.invalid/acme/app")
+	cmd.Dir, cmd.Env = filepath.Join(home, "project"), env
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	lines := bufio.NewReader(out)
+	set := map[string]string{}
+	for range 4 {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatalf("%v: %s", err, &said)
+		}
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		set[name] = value
+	}
+	certificate, err := os.ReadFile(set["SBX_CA_FILE"])
+	roots := x509.NewCertPool()
+	if err != nil || !roots.AppendCertsFromPEM(certificate) {
+		t.Fatalf("%v %q", err, certificate)
+	}
+	through, err := url.Parse(set["HTTPS_PROXY"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(through), TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	res, err := client.Get("https://git.invalid/acme/other/info/refs?service=git-upload-pack")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := io.ReadAll(res.Body)
+	res.Body.Close()
+	if !strings.Contains(string(text), "git:git.invalid/acme/other") {
+		t.Errorf("%d %s", res.StatusCode, text)
+	}
+	if res, err := client.Get("https://evil.invalid/"); err == nil {
+		t.Errorf("%s", res.Status)
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	rest, _ := io.ReadAll(lines)
+	_ = cmd.Wait()
+	if _, err := os.Stat(filepath.Dir(set["SBX_CA_FILE"])); err == nil {
+		t.Error("the folder of the certificate is left")
+	}
+	for _, want := range []string{"refused git.invalid: ", "refused evil.invalid: no entry is about operations at evil.invalid:443"} {
+		if !strings.Contains(said.String(), want) {
+			t.Errorf("no %q in\n%s", want, &said)
+		}
+	}
+	if strings.Contains(said.String()+string(rest)+string(text), "key-of-the-app") {
+		t.Errorf("the key is in %s", &said)
 	}
 }

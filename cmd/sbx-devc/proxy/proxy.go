@@ -29,6 +29,12 @@ type options struct {
 	listen  string
 	budgets []string
 	models  []string
+
+	// Of the forward proxy, which there is with allow.
+	forward string
+	allow   []string
+	private []string
+	keys    []string
 }
 
 // Command is proxy.
@@ -46,9 +52,16 @@ this program: Ctrl-C.
 Providers of your own settings.jsonc, with OpenAI's routes, are served as well: the first at
 OPENAI_BASE_URL, others at /providers/NAME, with the token of OPENAI_API_KEY.
 
+With --allow a forward proxy is served, too: HTTPS_PROXY leads curl, git and others to the
+hosts of these entries, which are about operations alone. It judges each request as the
+firewall of 'sbx-devc run' does, inside TLS, by certificates of the authority in SBX_CA_FILE,
+which programs must trust. --key and the keys of your own settings go with the requests of
+their entries. The sandbox's own network must lead nowhere else.
+
 Budgets and models of your own settings hold too. What is used counts for the folder that
 it is started in, with your runs: 'sbx-devc usage'.`,
 		Example: `  sbx-devc proxy --budget "5 usd/day" --models 'claude-sonnet-*'
+  sbx-devc proxy --allow 'git:github.com/acme/app' --key 'app=gh:github.com for git:github.com/acme/app'
   sbx-devc proxy --listen 172.17.0.1:8790 >model.env    # then: docker run --env-file model.env …`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -56,11 +69,15 @@ it is started in, with your runs: 'sbx-devc usage'.`,
 			if err != nil {
 				return exitcode.With(exitcode.Usage, err)
 			}
-			return serve(cmd.Context(), a, o.listen, limits)
+			return o.serve(cmd.Context(), a, limits)
 		},
 	}
 	cmd.Flags().StringVar(&o.listen, "listen", endpoint.Default, "IP:PORT to serve at: loopback, or the address of an engine's bridge")
 	cmd.Flags().StringArrayVar(&o.budgets, "budget", nil, `answer no more when this much is used, such as "20 usd/day"; repeatable`)
+	cmd.Flags().StringVar(&o.forward, "forward", endpoint.Default, "IP:PORT to serve the forward proxy at, with --allow")
+	cmd.Flags().StringArrayVar(&o.allow, "allow", nil, `serve these operations, such as "git:github.com/acme/app"; repeatable`)
+	cmd.Flags().StringArrayVar(&o.private, "private", nil, "a host of --allow that may lead to private addresses; repeatable")
+	cmd.Flags().StringArrayVar(&o.keys, "key", nil, `a key for the requests of an entry, "NAME=SOURCE for ENTRY"; repeatable`)
 	cmd.Flags().StringSliceVar(&o.models, "models", nil, "the only models that may be asked, such as claude-sonnet-*,claude-haiku-*")
 	return cmd
 }
@@ -86,7 +103,7 @@ func (o *options) limits() (limits credproxy.Limits, err error) {
 }
 
 // serve answers requests until a signal comes.
-func serve(ctx context.Context, a *cli.App, listen string, limits credproxy.Limits) error {
+func (o *options) serve(ctx context.Context, a *cli.App, limits credproxy.Limits) error {
 	dir, _ := projects.RunDir(a, "")
 	own, layers, err := run.UserLayers(a, dir, "")
 	if err != nil {
@@ -101,6 +118,11 @@ func serve(ctx context.Context, a *cli.App, listen string, limits credproxy.Limi
 		return err
 	}
 	limits.Budgets, limits.Models = slices.Concat(own.Budgets, limits.Budgets), slices.Concat(own.Models, limits.Models)
+	operations, err := o.newOperations(ctx, a, own.Secrets, projects.Real(dir))
+	if err != nil {
+		return err
+	}
+	defer operations.close()
 	getenv, err := run.KeyOf(ctx, a, &run.SecretFlags{}, projects.Real(dir))
 	if err != nil {
 		return err
@@ -127,7 +149,7 @@ func serve(ctx context.Context, a *cli.App, listen string, limits credproxy.Limi
 		return exitcode.With(exitcode.Config, err)
 	}
 	defer proxy.Close()
-	listener, err := endpoint.Listen(listen)
+	listener, err := endpoint.Listen(o.listen)
 	if err != nil {
 		return exitcode.With(exitcode.Usage, err)
 	}
@@ -135,6 +157,10 @@ func serve(ctx context.Context, a *cli.App, listen string, limits credproxy.Limi
 	set := []string{"ANTHROPIC_BASE_URL=" + base, "ANTHROPIC_AUTH_TOKEN=" + token}
 	if len(providers) > 0 {
 		set = append(set, "OPENAI_BASE_URL="+base+credproxy.ProviderPath(providers[0].Name), "OPENAI_API_KEY="+providersToken)
+	}
+	if operations != nil {
+		set = append(set, operations.set...)
+		go func() { _ = endpoint.Serve(ctx, operations.listener, operations.server) }()
 	}
 	if _, err := fmt.Fprintln(a.Stdout, strings.Join(set, "\n")); err != nil {
 		_ = listener.Close()

@@ -13,18 +13,31 @@ import (
 	"github.com/org/claude-sandbox/settings"
 )
 
+// Values finds the values of secrets by name: all are there, or it errs.
+func Values(ctx context.Context, all []settings.Secret, folder string) (map[string]string, error) {
+	keys.CloseMemory()
+	var wanted []secrets.Wanted
+	for _, s := range all {
+		from, err := s.Reference()
+		if err != nil {
+			return nil, exitcode.With(exitcode.Config, err)
+		}
+		wanted = append(wanted, secrets.Wanted{Name: s.Name, From: from.String()})
+	}
+	return sources(folder).Resolve(ctx, wanted)
+}
+
 // Providers are those of the user's own settings, with their keys. folder is the project
 // that no file of a key may be in.
 func Providers(ctx context.Context, own []settings.Provider, folder string) (all []credproxy.Provider, err error) {
 	if len(own) == 0 {
 		return nil, nil
 	}
-	keys.CloseMemory()
-	var wanted []secrets.Wanted
+	var wanted []settings.Secret
 	for _, p := range own {
-		wanted = append(wanted, secrets.Wanted{Name: p.Name, From: p.From})
+		wanted = append(wanted, settings.Secret{Name: p.Name, From: p.From})
 	}
-	values, err := sources(folder).Resolve(ctx, wanted)
+	values, err := Values(ctx, wanted, folder)
 	if err != nil {
 		return nil, err
 	}

@@ -794,6 +794,12 @@ var allowed = map[string][]string{
 		"credproxy",
 		"credproxy/endpoint",
 		"credproxy/spending",
+		"firewall",
+		"firewall/audit",
+		"firewall/credential",
+		"firewall/forward",
+		"firewall/operation",
+		"firewall/relay",
 		"session",
 		"session/runs",
 		"settings",
@@ -882,6 +888,13 @@ var allowed = map[string][]string{
 	"internal/test/foldtest":      {"internal/test/testenv"},
 	"internal/test/workspacetest": {"workspace"},
 	"internal/test/attack/agent":  {"internal/test/attack"},
+	"firewall/forward": {
+		"firewall",
+		"firewall/audit",
+		"firewall/credential",
+		"firewall/operation",
+		"firewall/relay",
+	},
 }
 
 // everywhere may be imported by every room.
