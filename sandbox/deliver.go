@@ -36,8 +36,8 @@ func (p *process) deliver(ctx context.Context, parcel delivery.Parcel, user stri
 		_, err := io.Copy(stream, bytes.NewReader(text))
 		sent <- errors.Join(err, stream.CloseWrite())
 	}()
-	var problem tail
-	if err = errors.Join(stream.Copy(&problem, &problem), <-sent); err == nil {
+	problem := newTail()
+	if err = errors.Join(stream.Copy(problem, problem), <-sent); err == nil {
 		var code int
 		if code, err = p.engine.ExecExit(ctx, stream); err == nil && code != 0 {
 			err = errors.New(strings.TrimSpace(problem.String()))

@@ -17,6 +17,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/credential"
 	"github.com/org/claude-sandbox/firewall/relay"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/excerpt"
 	"github.com/org/claude-sandbox/internal/tunnel"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox/runplan"
@@ -46,7 +47,7 @@ func (s Secrets) roots() func() (*x509.CertPool, error) {
 type keyHolder struct {
 	server *relay.KeyServer
 	stream net.Conn
-	stderr *tail
+	stderr *excerpt.Tail
 	ended  chan struct{}
 
 	bindings []credential.Binding
@@ -79,7 +80,7 @@ func openKeys(ctx context.Context, e *engine.Engine, sidecar string, p *runplan.
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoStart, err)
 	}
-	k := &keyHolder{stderr: &tail{}, ended: make(chan struct{}), bindings: p.Bindings(), used: map[string]map[credential.Requests]int{}}
+	k := &keyHolder{stderr: newTail(), ended: make(chan struct{}), bindings: p.Bindings(), used: map[string]map[credential.Requests]int{}}
 	k.server = relay.NewKeyServer(keys, s.roots(), k.note)
 	k.stream = tunnel.NewConn(stream.Conn(k.stderr))
 	go func() { k.server.Serve(k.stream); close(k.ended) }()

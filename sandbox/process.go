@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/excerpt"
 	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox/runplan"
@@ -29,30 +29,11 @@ type process struct {
 	output  *output
 	started time.Time
 	places  workspace.Places // that are protected
-	prompt  beginning
+	prompt  excerpt.Head     // its first words
 	// transcript is that of a run on a terminal.
 	transcript *liveTranscript
 	// leaveTerminal ends the agent's time at the person's terminal; nil = it never had it.
 	leaveTerminal func()
-}
-
-// beginning keeps the first bytes of what is written to it.
-type beginning struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-func (b *beginning) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.text = append(b.text, p[:min(len(p), 1<<10-len(b.text))]...)
-	return len(p), nil
-}
-
-func (b *beginning) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return string(b.text)
 }
 
 // attach connects the streams of the container, which has not started.

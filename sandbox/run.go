@@ -20,6 +20,7 @@ import (
 	"github.com/org/claude-sandbox/credproxy/spending"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/excerpt"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/internal/redact"
@@ -406,7 +407,7 @@ func (r *run) createAgent(ctx context.Context) error {
 		return imageError(err, spec.Image)
 	}
 	transcript := newLiveTranscript(func() (*transcript, error) { return r.folder.transcript(r.host.Say) })
-	r.agent = &process{engine: r.engine, id: id, copied: make(chan error, 1), transcript: transcript}
+	r.agent = &process{engine: r.engine, id: id, copied: make(chan error, 1), prompt: excerpt.Head{Most: 1 << 10}, transcript: transcript}
 	r.journal.step("the agent's container is there", r.journal.since())
 	return nil
 }

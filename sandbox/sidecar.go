@@ -3,7 +3,6 @@ package sandbox
 import (
 	"archive/tar"
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,12 +12,12 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/excerpt"
 	"github.com/org/claude-sandbox/internal/lifeline"
 	"github.com/org/claude-sandbox/internal/tunnel"
 	"github.com/org/claude-sandbox/sandbox/runplan"
@@ -34,7 +33,7 @@ const readyTimeout = 60 * time.Second
 type sidecar struct {
 	id       string
 	exit     <-chan engine.Exit
-	stderr   *tail
+	stderr   *excerpt.Tail
 	conn     io.ReadWriteCloser // its standard streams; both containers end with them
 	said     chan said          // what it says on its output; closed at its end
 	canaries *canaries          // nil = none are tried
@@ -55,7 +54,7 @@ func createSidecar(ctx context.Context, e *engine.Engine, p *runplan.Plan) (*sid
 	if err != nil {
 		return nil, imageError(err, p.Sidecar.Image)
 	}
-	return &sidecar{id: id, stderr: &tail{}}, nil
+	return &sidecar{id: id, stderr: newTail()}, nil
 }
 
 // fill puts this program's own sbx-init, if no volume has it, the policy, what the
@@ -247,10 +246,14 @@ func imageError(err error, image string) error {
 	return err
 }
 
+// newTail keeps the end of what a program says: enough for an error with its hint and some
+// context.
+func newTail() *excerpt.Tail { return &excerpt.Tail{Most: 8 << 10} }
+
 // tunnelHost is the host's end of the tunnel and the process at its other end.
 type tunnelHost struct {
 	*tunnel.Host
-	stderr *tail
+	stderr *excerpt.Tail
 }
 
 // openTunnel starts the tunnel's guest in the sidecar, as nobody, and serves
@@ -262,7 +265,7 @@ func openTunnel(ctx context.Context, e *engine.Engine, sidecar string, handler h
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoStart, err)
 	}
-	t := &tunnelHost{stderr: &tail{}}
+	t := &tunnelHost{stderr: newTail()}
 	t.Host = tunnel.NewHost(stream.Conn(t.stderr), handler)
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -271,29 +274,4 @@ func openTunnel(ctx context.Context, e *engine.Engine, sidecar string, handler h
 		return nil, fmt.Errorf("%w: tunnel to the model API: %w: %s", ErrNoStart, err, strings.TrimSpace(t.stderr.String()))
 	}
 	return t, nil
-}
-
-// tail keeps the last bytes that were written to it.
-type tail struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-// tailSize is enough for an error with its hint and some context.
-const tailSize = 8 << 10
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.buf.Write(p)
-	if over := t.buf.Len() - tailSize; over > 0 {
-		t.buf.Next(over)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.buf.String()
 }

@@ -133,7 +133,7 @@ func (c committer) run(ctx context.Context, spec engine.Spec) (out, problem stri
 	if err = c.engine.Start(ctx, id); err != nil {
 		return "", "", err
 	}
-	stdout, stderr := &tail{}, &tail{}
+	stdout, stderr := newTail(), newTail()
 	copied := make(chan error, 1)
 	report := &mountReport{next: stdout, told: make(chan surroundings, 1)}
 	go func() {

@@ -7,6 +7,8 @@
 //	                                                        SBX202 wrong type, SBX203 value not accepted,
 //	                                                        SBX210 network entry, SBX211 list file,
 //	                                                        SBX212 network entry that is hardly meant)
+//	flags, inputs -> Given ─┐
+//	layers put together ────┴-> Accept -> Accepted
 //
 // The form is a contract: what this version does not know is an error, never
 // dropped in silence, because a mistyped "deny" would otherwise open the

@@ -12,6 +12,8 @@ import (
 	"github.com/moby/moby/api/types/build"
 	"github.com/moby/moby/api/types/jsonstream"
 	"github.com/moby/moby/client"
+
+	"github.com/org/claude-sandbox/internal/excerpt"
 )
 
 // BuildSpec describes a build from a Dockerfile.
@@ -57,7 +59,7 @@ func (e *Engine) Build(ctx context.Context, spec BuildSpec, contextTar io.Reader
 func progress(r io.Reader, w io.Writer) (id string, err error) {
 	dec := json.NewDecoder(r)
 	trace := newTrace(w)
-	var classic tail
+	classic := &excerpt.Tail{Most: maxTailBytes}
 	for {
 		var m jsonstream.Message
 		switch err := dec.Decode(&m); {
@@ -66,7 +68,7 @@ func progress(r io.Reader, w io.Writer) (id string, err error) {
 		case err != nil:
 			return "", fmt.Errorf("reading the engine's progress: %w", err)
 		case m.Error != nil:
-			return "", failedStep(m.Error.Message, append(trace.failed(), classic.lines()...))
+			return "", failedStep(m.Error.Message, append(trace.failed(), lastLines(classic.String())...))
 		}
 		if m.ID == "moby.buildkit.trace" && m.Aux != nil {
 			var status []byte
@@ -84,9 +86,9 @@ func progress(r io.Reader, w io.Writer) (id string, err error) {
 			text = m.Status + "\n"
 		}
 		if strings.HasPrefix(m.Stream, "Step ") {
-			classic = tail{}
+			classic = &excerpt.Tail{Most: maxTailBytes}
 		} else {
-			classic.add(m.Stream)
+			_, _ = io.WriteString(classic, m.Stream)
 		}
 		if _, err := io.WriteString(w, text); err != nil {
 			return "", fmt.Errorf("writing the build's output: %w", err)
@@ -115,24 +117,14 @@ const (
 	maxTailBytes = 4 << 10
 )
 
-// tail keeps the end of a text.
-type tail struct{ text string }
-
-func (t *tail) add(text string) {
-	t.text += text
-	if extra := len(t.text) - maxTailBytes; extra > 0 {
-		t.text = t.text[extra:]
-	}
-}
-
 // colours are the sequences with which the classic builder marks what a step
 // writes to standard error, and any other that a step sends to a terminal.
 var colours = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]`)
 
-// lines returns the last lines that hold something, as plain text.
-func (t *tail) lines() []string {
+// lastLines returns the last lines of a text that hold something, as plain text.
+func lastLines(text string) []string {
 	var out []string
-	for line := range strings.Lines(t.text) {
+	for line := range strings.Lines(text) {
 		// The classic builder's arrows are about its containers.
 		if line = strings.TrimSpace(colours.ReplaceAllString(line, "")); line != "" && !strings.HasPrefix(line, "---> ") &&
 			!strings.HasPrefix(line, "Removing intermediate container") {

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/org/claude-sandbox/internal/excerpt"
 )
 
 // trace turns BuildKit's progress into plain lines, each with the number of its
@@ -23,7 +25,7 @@ type step struct {
 	number      int
 	shown, over bool
 	failure     string
-	said        tail
+	said        *excerpt.Tail
 }
 
 func newTrace(w io.Writer) *trace { return &trace{w, map[string]*step{}} }
@@ -31,7 +33,7 @@ func newTrace(w io.Writer) *trace { return &trace{w, map[string]*step{}} }
 func (t *trace) step(digest string) *step {
 	s, ok := t.steps[digest]
 	if !ok {
-		s = &step{number: len(t.steps) + 1}
+		s = &step{number: len(t.steps) + 1, said: &excerpt.Tail{Most: maxTailBytes}}
 		t.steps[digest] = s
 	}
 	return s
@@ -117,7 +119,7 @@ func (t *trace) log(w io.Writer, message []byte) error {
 		return err
 	}
 	s := t.step(digest)
-	s.said.add(string(text))
+	_, _ = s.said.Write(text)
 	for line := range strings.Lines(string(text)) {
 		fmt.Fprintf(w, "#%d %s\n", s.number, strings.TrimRight(line, "\r\n"))
 	}
@@ -129,7 +131,7 @@ func (t *trace) failed() []string {
 	var out []string
 	for _, s := range t.steps {
 		if s.failure != "" {
-			out = append(out, s.said.lines()...)
+			out = append(out, lastLines(s.said.String())...)
 		}
 	}
 	return out

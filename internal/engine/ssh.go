@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/excerpt"
 	"github.com/org/claude-sandbox/internal/hostprogram"
 	"github.com/org/claude-sandbox/internal/shellword"
 )
@@ -69,7 +69,8 @@ func (d *sshDialer) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	if err != nil {
 		return nil, diag.OrHint(err, "install ssh: the engine's address begins with ssh://")
 	}
-	c := &sshConn{cmd: exec.Command(program, d.args[1:]...)} // it lives as long as the connection, and not as ctx
+	// The command lives as long as the connection, and not as ctx.
+	c := &sshConn{cmd: exec.Command(program, d.args[1:]...), said: excerpt.Tail{Most: 512}}
 	ownGroup(c.cmd)
 	c.cmd.Stderr = &c.said
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
@@ -103,7 +104,7 @@ type sshConn struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser
 	out   io.ReadCloser
-	said  lastWords
+	said  excerpt.Tail
 	heard atomic.Bool // the engine has said something
 	once  sync.Once
 }
@@ -130,7 +131,7 @@ func (c *sshConn) reason(err error) error {
 		return err
 	}
 	c.end(sshEnd)
-	if text := c.said.String(); text != "" {
+	if text := strings.Join(strings.Fields(c.said.String()), " "); text != "" {
 		return fmt.Errorf("ssh: %s", text)
 	}
 	return err
@@ -164,23 +165,3 @@ type sshAddr struct{}
 
 func (sshAddr) Network() string { return "ssh" }
 func (sshAddr) String() string  { return "ssh" }
-
-// lastWords keeps the end of what a program says, on one line.
-type lastWords struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-func (w *lastWords) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.text = append(w.text, p...)
-	w.text = w.text[max(0, len(w.text)-512):]
-	return len(p), nil
-}
-
-func (w *lastWords) String() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return string(bytes.Join(bytes.Fields(w.text), []byte(" ")))
-}

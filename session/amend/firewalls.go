@@ -1,7 +1,6 @@
 package amend
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -15,6 +14,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/control"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/excerpt"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session/runs"
@@ -126,8 +126,9 @@ func (f Firewall) Amend(ctx context.Context, e *engine.Engine, change settings.C
 	defer stop()
 	_, _ = stream.Write(input) // a program that has ended reads nothing, and says why
 	_ = stream.CloseWrite()
-	var out, said bounded
-	if err := cmp.Or(stream.Copy(&out, &said), context.Cause(ctx)); err != nil {
+	tooMuch := errors.New("the answer is too long")
+	out, said := &excerpt.Head{Most: maxAnswer, TooMuch: tooMuch}, &excerpt.Head{Most: maxAnswer, TooMuch: tooMuch}
+	if err := cmp.Or(stream.Copy(out, said), context.Cause(ctx)); err != nil {
 		return fail(err)
 	}
 	code, err := e.ExecExit(ctx, stream)
@@ -135,7 +136,7 @@ func (f Firewall) Amend(ctx context.Context, e *engine.Engine, change settings.C
 		err = refusal(code, said.String())
 	}
 	if err == nil {
-		err = json.Unmarshal(out.Bytes(), &o.Answer)
+		err = json.Unmarshal([]byte(out.String()), &o.Answer)
 	}
 	if err != nil {
 		return fail(err)
@@ -163,16 +164,6 @@ func refusal(code int, said string) error {
 		why, hint = fmt.Sprintf("it has no firewall that answers (exit code %d)", code), ""
 	}
 	return diag.OrHint(errors.New(why), "%s", cmp.Or(hint, "'docker logs' of the container says more"))
-}
-
-// bounded keeps what is written to it, up to maxAnswer bytes.
-type bounded struct{ bytes.Buffer }
-
-func (b *bounded) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > maxAnswer {
-		return 0, errors.New("the answer is too long")
-	}
-	return b.Buffer.Write(p)
 }
 
 // LockFile is the place of the lock for changes of settings.

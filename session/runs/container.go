@@ -9,6 +9,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/excerpt"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox"
@@ -40,10 +41,10 @@ func (log Log) tailContainer(ctx context.Context, follow bool, show func([]byte)
 	defer stream.Close()
 	stop := context.AfterFunc(ctx, func() { stream.Close() })
 	defer stop()
-	var said firstWords
+	said := &excerpt.Head{Most: 1000} // its image may be the project's, and write without end
 	out, in := io.Pipe()
 	defer out.Close()
-	go func() { in.CloseWithError(stream.Copy(in, &said)) }()
+	go func() { in.CloseWithError(stream.Copy(in, said)) }()
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if err := show(lines.Bytes()); err != nil {
@@ -58,19 +59,10 @@ func (log Log) tailContainer(ctx context.Context, follow bool, show func([]byte)
 	}
 	if code, err := e.ExecExit(ctx, stream); err == nil && code != 0 {
 		return exitcode.With(exitcode.NoInput, fmt.Errorf("the container of %s has no audit log: %s", log.Title,
-			visible.ASCII(strings.TrimSpace(string(said)))))
+			visible.ASCII(strings.TrimSpace(said.String()))))
 	}
 	return nil
 }
 
 // engineError gives a failure of the engine its exit code.
 func engineError(err error) error { return exitcode.With(sandbox.ExitCode(err), err) }
-
-// firstWords keeps the beginning of what is written to it: the container's image
-// may be the project's, and write without end.
-type firstWords []byte
-
-func (w *firstWords) Write(p []byte) (int, error) {
-	*w = append(*w, p[:min(len(p), 1000-len(*w))]...)
-	return len(p), nil
-}

@@ -1,7 +1,6 @@
 package secrets
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/excerpt"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/hostprogram"
 	"github.com/org/claude-sandbox/internal/redact"
@@ -208,7 +208,7 @@ func (h helper) run(ctx context.Context) (string, error) {
 	if h.input != "" {
 		cmd.Stdin = strings.NewReader(h.input)
 	}
-	out, problem := &bounded{left: maxValue + 1}, &bounded{left: 4 << 10}
+	out, problem := &excerpt.Head{Most: maxValue + 1}, &excerpt.Head{Most: 4 << 10}
 	cmd.Stdout, cmd.Stderr = out, problem
 	err = cmd.Run()
 	switch {
@@ -226,18 +226,3 @@ func (h helper) run(ctx context.Context) (string, error) {
 	}
 	return out.String(), nil
 }
-
-// bounded keeps the beginning of what is written to it.
-type bounded struct {
-	text bytes.Buffer
-	left int
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	n := min(len(p), b.left)
-	b.left -= n
-	b.text.Write(p[:n])
-	return len(p), nil
-}
-
-func (b *bounded) String() string { return b.text.String() }

@@ -1,13 +1,13 @@
 package worker
 
 import (
-	"bytes"
 	"context"
 	"path"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/org/claude-sandbox/internal/excerpt"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox"
 )
@@ -170,8 +170,8 @@ func (s *server) leaveWorkflows(at *running) {
 
 // run runs a program of ours in the sandbox and returns its output.
 func run(ctx context.Context, at *running, dir string, command ...string) (string, error) {
-	var out, problem bounded
-	code, err := at.Exec(ctx, sandbox.ExecOptions{Command: command, Dir: dir, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &problem})
+	out, problem := &excerpt.Head{Most: 64 << 10}, &excerpt.Head{Most: 64 << 10}
+	code, err := at.Exec(ctx, sandbox.ExecOptions{Command: command, Dir: dir, Stdin: strings.NewReader(""), Stdout: out, Stderr: problem})
 	switch cause := context.Cause(ctx); {
 	case cause != nil:
 		return "", endedBy(cause)
@@ -182,12 +182,4 @@ func run(ctx context.Context, at *running, dir string, command ...string) (strin
 			visible.Line(strings.TrimSpace(problem.String())))
 	}
 	return out.String(), nil
-}
-
-// bounded keeps the beginning of what is written to it.
-type bounded struct{ bytes.Buffer }
-
-func (b *bounded) Write(p []byte) (int, error) {
-	b.Buffer.Write(p[:min(len(p), 64<<10-b.Len())])
-	return len(p), nil
 }

@@ -1,7 +1,6 @@
 package gitdir
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/excerpt"
 	"github.com/org/claude-sandbox/internal/hostprogram"
 )
 
@@ -97,10 +97,10 @@ func (r *scratch) git(ctx context.Context, stdin io.Reader, args ...string) (str
 		cmd.Env = append(cmd.Env, "GIT_INDEX_FILE="+r.index)
 	}
 	cmd.Stdin = stdin
-	out, problem := &bounded{}, &tail{}
+	out, problem := &excerpt.Head{Most: maxOutput, TooMuch: errOutput}, &excerpt.Tail{Most: 2 << 10}
 	cmd.Stdout, cmd.Stderr = out, problem
 	if err := cmd.Run(); err != nil {
-		if out.over {
+		if out.Over() {
 			return "", fmt.Errorf("git %s: %w", args[0], errOutput)
 		}
 		if ctx.Err() != nil {
@@ -108,36 +108,7 @@ func (r *scratch) git(ctx context.Context, stdin io.Reader, args ...string) (str
 		}
 		return "", fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(problem.String()))
 	}
-	return out.text.String(), nil
-}
-
-// bounded keeps what is written to it, up to maxOutput. The buffer is no embedded field: its
-// ReadFrom would take all.
-type bounded struct {
-	text strings.Builder
-	over bool
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	if b.over = b.over || b.text.Len()+len(p) > maxOutput; b.over {
-		return 0, errOutput
-	}
-	return b.text.Write(p)
-}
-
-// tail keeps the last bytes that were written to it. The buffer is no embedded field, as in bounded.
-type tail struct{ last bytes.Buffer }
-
-func (t *tail) String() string { return t.last.String() }
-
-func (t *tail) Write(p []byte) (int, error) {
-	const kept = 2 << 10
-	n := len(p)
-	t.last.Write(p[max(0, n-kept):])
-	if over := t.last.Len() - kept; over > 0 {
-		t.last.Next(over)
-	}
-	return n, nil
+	return out.String(), nil
 }
 
 // count is how many commits hash leads to that neither the host nor without has.

@@ -902,6 +902,7 @@ var everywhere = []string{
 	"internal/apierror",
 	"internal/atomicfile",
 	"internal/diag",
+	"internal/excerpt",
 	"internal/exitcode",
 	"internal/filekind",
 	"internal/hostprogram",
