@@ -196,17 +196,9 @@ func (c *canaries) inside(ctx context.Context, user string, args ...string) (sai
 
 func (c *canaries) once(ctx context.Context, user string, args []string) ([]byte, error) {
 	spec := engine.ExecSpec{Command: append([]string{runplan.InitPath}, args...), User: user, WorkingDir: "/"}
-	stream, err := c.engine.Exec(ctx, c.sidecar, spec)
-	if err != nil {
-		return nil, err
-	}
-	defer context.AfterFunc(ctx, func() { _ = stream.Close() })()
-	defer stream.Close()
-	var said, problem bytes.Buffer
-	if err := stream.Copy(&said, &problem); err != nil {
-		return nil, fmt.Errorf("sbx-init %s: %w", args[0], err)
-	}
-	code, err := c.engine.ExecExit(ctx, stream)
+	var said bytes.Buffer
+	problem := newTail()
+	code, err := c.engine.Run(ctx, c.sidecar, spec, nil, &said, problem)
 	if err == nil && code == 1 {
 		return nil, fmt.Errorf("%w: %.500s", errNotHeld, strings.TrimSpace(problem.String()))
 	}

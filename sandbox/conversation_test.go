@@ -20,8 +20,8 @@ func (tr *trial) kept(t *testing.T) (id, text string) {
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
-	if tr.result.Agent == nil {
-		t.Fatal("there is no result")
+	if tr.result.Agent == nil { // Claude was killed, as one that waits for a pipe
+		return "", string(data)
 	}
 	return tr.result.Agent.SessionID, string(data)
 }

@@ -1,11 +1,9 @@
 package sandbox
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/delivery"
@@ -25,23 +23,11 @@ func (p *process) deliver(ctx context.Context, parcel delivery.Parcel, user stri
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	stream, err := p.engine.Exec(ctx, p.id, engine.ExecSpec{Command: []string{runplan.AgentInit, "deliver"}, User: user, WorkingDir: "/",
-		Stdin: true})
-	if err != nil {
-		return fmt.Errorf("%w: delivering secrets: %w", ErrNoStart, err)
-	}
-	defer stream.Close()
-	sent := make(chan error, 1)
-	go func() {
-		_, err := io.Copy(stream, bytes.NewReader(text))
-		sent <- errors.Join(err, stream.CloseWrite())
-	}()
 	problem := newTail()
-	if err = errors.Join(stream.Copy(problem, problem), <-sent); err == nil {
-		var code int
-		if code, err = p.engine.ExecExit(ctx, stream); err == nil && code != 0 {
-			err = errors.New(strings.TrimSpace(problem.String()))
-		}
+	spec := engine.ExecSpec{Command: []string{runplan.AgentInit, "deliver"}, User: user, WorkingDir: "/"}
+	code, err := p.engine.Run(ctx, p.id, spec, text, problem, problem)
+	if err == nil && code != 0 {
+		err = errors.New(strings.TrimSpace(problem.String()))
 	}
 	if err != nil {
 		return fmt.Errorf("%w: delivering secrets: %w", ErrNoStart, err)

@@ -189,20 +189,18 @@ func TestContainerOnARealEngine(t *testing.T) {
 			t.Errorf("List gives %v, %v", ids, err)
 		}
 
-		run, err := e.Exec(ctx, id, ExecSpec{Command: []string{"/tool", "read", "/etc/x/file"}, User: "65534:65534"})
-		if err != nil {
-			t.Fatal(err)
-		}
 		var out bytes.Buffer
-		if err := run.Copy(&out, io.Discard); err != nil {
-			t.Fatal(err)
+		read := ExecSpec{Command: []string{"/tool", "read", "/etc/x/file"}, User: "65534:65534"}
+		if code, err := e.Run(ctx, id, read, nil, &out, io.Discard); err != nil || code != 0 || out.String() != "content <nil>\n" {
+			t.Errorf("exec ended with %d and printed %q, %v", code, out.String(), err)
 		}
-		run.Close()
-		if out.String() != "content <nil>\n" {
-			t.Errorf("exec printed %q", out.String())
+		long := bytes.Repeat([]byte("a line\n"), 1<<20)
+		out.Reset()
+		if code, err := e.Run(ctx, id, ExecSpec{Command: []string{"/tool", "cat"}}, long, &out, io.Discard); err != nil || code != 3 || !bytes.Equal(out.Bytes(), long) {
+			t.Errorf("exec ended with %d and printed %d bytes, %v", code, out.Len(), err)
 		}
-		if code, err := e.ExecExit(ctx, run); err != nil || code != 0 {
-			t.Errorf("exec ended with %d, %v", code, err)
+		if code, err := e.Run(ctx, id, read, long, io.Discard, io.Discard); err == nil { // it read nothing of that
+			t.Errorf("exec ended with %d", code)
 		}
 
 		both, err := e.Exec(ctx, id, ExecSpec{Command: []string{"/tool", "cat"}, Stdin: true})

@@ -173,4 +173,35 @@ func (e *Engine) ExecExit(ctx context.Context, s *Stream) (int, error) {
 	return r.ExitCode, nil
 }
 
+// Run runs a process in a running container to its end and returns its exit code. It reads
+// input, nil = nothing. When ctx ends first, its cause is the error, and the process may go
+// on. A process that says success without the whole input is an error.
+func (e *Engine) Run(ctx context.Context, id string, spec ExecSpec, input []byte, stdout, stderr io.Writer) (code int, err error) {
+	spec.Stdin = input != nil
+	stream, err := e.Exec(ctx, id, spec)
+	if err != nil {
+		return 0, err
+	}
+	defer stream.Close()
+	defer context.AfterFunc(ctx, func() { _ = stream.Close() })()
+	sent := make(chan error, 1)
+	go func() {
+		if input == nil {
+			sent <- nil
+			return
+		}
+		_, err := stream.Write(input)
+		sent <- errors.Join(err, stream.CloseWrite())
+	}()
+	if err := stream.Copy(stdout, stderr); err != nil || ctx.Err() != nil {
+		return 0, cmp.Or(context.Cause(ctx), err)
+	}
+	code, err = e.ExecExit(ctx, stream)
+	_ = stream.Close() // what is not sent now is not read
+	if unsent := <-sent; err == nil && code == 0 {
+		err = unsent
+	}
+	return code, err
+}
+
 func isNotFound(err error) bool { return errors.Is(err, ErrNotFound) }

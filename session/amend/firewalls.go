@@ -116,22 +116,10 @@ func (f Firewall) Amend(ctx context.Context, e *engine.Engine, change settings.C
 	}
 	ctx, cancel := context.WithTimeout(ctx, amendBudget)
 	defer cancel()
-	fail := func(err error) (Outcome, error) { return o, fmt.Errorf("%s: %w", f.Name, err) }
-	stream, err := e.Exec(ctx, f.id, engine.ExecSpec{Command: []string{runplan.InitPath, "amend"}, User: "0:0", WorkingDir: "/", Stdin: true})
-	if err != nil {
-		return fail(err)
-	}
-	defer stream.Close()
-	stop := context.AfterFunc(ctx, func() { stream.Close() })
-	defer stop()
-	_, _ = stream.Write(input) // a program that has ended reads nothing, and says why
-	_ = stream.CloseWrite()
 	tooMuch := errors.New("the answer is too long")
 	out, said := &excerpt.Head{Most: maxAnswer, TooMuch: tooMuch}, &excerpt.Head{Most: maxAnswer, TooMuch: tooMuch}
-	if err := cmp.Or(stream.Copy(out, said), context.Cause(ctx)); err != nil {
-		return fail(err)
-	}
-	code, err := e.ExecExit(ctx, stream)
+	spec := engine.ExecSpec{Command: []string{runplan.InitPath, "amend"}, User: "0:0", WorkingDir: "/"}
+	code, err := e.Run(ctx, f.id, spec, input, out, said)
 	if err == nil && code != 0 {
 		err = refusal(code, said.String())
 	}
@@ -139,7 +127,7 @@ func (f Firewall) Amend(ctx context.Context, e *engine.Engine, change settings.C
 		err = json.Unmarshal([]byte(out.String()), &o.Answer)
 	}
 	if err != nil {
-		return fail(err)
+		return o, fmt.Errorf("%s: %w", f.Name, err)
 	}
 	return o, nil
 }

@@ -79,17 +79,7 @@ func attest(digest, repository, dir string) error {
 		return err
 	}
 
-	algorithm, hex, _ := strings.Cut(digest, ":")
-	payload, err := json.Marshal(object{
-		"_type": "https://in-toto.io/Statement/v1", "predicateType": "https://slsa.dev/provenance/v1", "predicate": object{},
-		"subject": []object{{"name": "image", "digest": object{algorithm: hex}}},
-	})
-	if err != nil {
-		return err
-	}
-	const payloadType = "application/vnd.in-toto+json"
-	sum := sha256.Sum256(fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(payloadType), payloadType, len(payload), payload))
-	signature, err := ecdsa.SignASN1(rand.Reader, leaf.key, sum[:])
+	envelope, signature, err := provenance(leaf, digest)
 	if err != nil {
 		return err
 	}
@@ -116,7 +106,7 @@ func attest(digest, repository, dir string) error {
 			"certificate":               object{"rawBytes": leaf.cert.Raw},
 			"timestampVerificationData": object{"rfc3161Timestamps": []object{{"signedTimestamp": stamp}}},
 		},
-		"dsseEnvelope": object{"payload": payload, "payloadType": payloadType, "signatures": []object{{"sig": signature}}},
+		"dsseEnvelope": envelope,
 	})
 	if err != nil {
 		return err
@@ -125,6 +115,25 @@ func attest(digest, repository, dir string) error {
 		"mediaType":              "application/vnd.dev.sigstore.trustedroot+json;version=0.1",
 		"certificateAuthorities": []object{chain(authority)}, "timestampAuthorities": []object{chain(clock, authority)},
 	})
+}
+
+// provenance is a signed statement that an image of this digest was built.
+func provenance(by *keyed, digest string) (envelope object, signature []byte, err error) {
+	algorithm, hex, _ := strings.Cut(digest, ":")
+	payload, err := json.Marshal(object{
+		"_type": "https://in-toto.io/Statement/v1", "predicateType": "https://slsa.dev/provenance/v1", "predicate": object{},
+		"subject": []object{{"name": "image", "digest": object{algorithm: hex}}},
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	const payloadType = "application/vnd.in-toto+json"
+	sum := sha256.Sum256(fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(payloadType), payloadType, len(payload), payload))
+	signature, err = ecdsa.SignASN1(rand.Reader, by.key, sum[:])
+	if err != nil {
+		return nil, nil, err
+	}
+	return object{"payload": payload, "payloadType": payloadType, "signatures": []object{{"sig": signature}}}, signature, nil
 }
 
 // write writes one line of JSON.

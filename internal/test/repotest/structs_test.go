@@ -14,6 +14,9 @@ import (
 // concepts, which are types that functions take alone.
 const maxFields = 20
 
+// maxLines is how many lines a function may have outside tests.
+const maxLines = 80
+
 // wide are the structs with more, which are formats or lists of wishes: they are filled in
 // one place and read field by field.
 var wide = map[string]string{
@@ -22,7 +25,7 @@ var wide = map[string]string{
 	"worker.Request": "a line that a client of the worker writes",
 }
 
-func TestStructsAreOneConcept(t *testing.T) {
+func TestStructsAndFunctionsAreOneConcept(t *testing.T) {
 	seen := map[string]bool{}
 	err := filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {
 		switch {
@@ -33,11 +36,17 @@ func TestStructsAreOneConcept(t *testing.T) {
 		case e.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
 			return nil
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		places := token.NewFileSet()
+		file, err := parser.ParseFile(places, name, nil, 0)
 		if err != nil {
 			return err
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
+			if f, ok := n.(*ast.FuncDecl); ok && !strings.Contains(name, "/internal/test/") { // whose attacks are tables
+				if lines := places.Position(f.End()).Line - places.Position(f.Pos()).Line + 1; lines > maxLines {
+					t.Errorf("%s in %s has %d lines: split it", f.Name.Name, name, lines)
+				}
+			}
 			spec, ok := n.(*ast.TypeSpec)
 			if !ok {
 				return true
