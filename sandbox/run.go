@@ -30,7 +30,7 @@ import (
 	"github.com/org/claude-sandbox/workspace"
 )
 
-// Host is what a run touches on this side of the walls. All fields are
+// Host is what a run touches outside of the containers. All fields are
 // required unless they say otherwise.
 type Host struct {
 	Prompt  io.Reader        // goes to Claude's standard input; never on a command line

@@ -23,8 +23,8 @@ type Opening struct {
 // of others; a last one says how many more there are.
 const maxOpenings = 12
 
-// Openings says in words everything that s gives the agent, or takes from the walls
-// around it, the gravest first. Settings that only narrow are not among it.
+// Openings says in words everything that s gives the agent, or takes from its sandbox,
+// the gravest first. Settings that only narrow are not among it.
 func (s *Settings) Openings() []Opening {
 	var out []Opening
 	add := func(kind string, texts ...string) {

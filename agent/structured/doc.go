@@ -1,5 +1,5 @@
 // Package structured holds an answer against the JSON Schema that it was asked for,
-// on this side of the walls: what Claude says of its own answer is the agent's word.
+// on the host: what Claude says of its own answer is the agent's word.
 //
 //	--json-schema -> Parse -> Schema ── Text ──► Claude Code
 //	the model's answer, as JSON ────── Check ──► it fits, or the first place that it breaks

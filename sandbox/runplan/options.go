@@ -136,7 +136,7 @@ type Claude struct {
 	// what each of its prompts begins with.
 	Hold bool
 
-	// Command replaces Claude Code, for tests of the walls; nil = Claude Code.
+	// Command replaces Claude Code, for tests of the sandbox; nil = Claude Code.
 	Command []string
 }
 

@@ -77,7 +77,7 @@ func (p *Plan) settings(file string, text []byte) {
 			continue
 		}
 		p.leave(file, "permissions.deny "+inShort(rule),
-			"in the sandbox the walls stand for it: protect paths with workspace.protect, close hosts with deny")
+			"the sandbox takes its place: protect paths with workspace.protect, close hosts with deny")
 	}
 	for _, host := range bounded(s.Sandbox.Network.Allowed) {
 		p.host(file, "sandbox.network.allowedDomains", host, &p.Take.Network.Allow)

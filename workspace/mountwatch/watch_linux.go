@@ -33,7 +33,7 @@ const (
 // renamed. Anything that comes to that place next is writable here, and no capability
 // that we have could mount it again.
 //
-// Mounts that can be written to are no walls: a cache that goes is no danger.
+// Mounts that can be written to protect nothing: a cache that goes is no danger.
 // Only one over a .git is, because the host's own is behind it. A
 // folder that is mounted onto itself, so that it cannot be renamed, holds
 // read-only mounts, and they share its fate.
