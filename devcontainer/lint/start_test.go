@@ -180,3 +180,17 @@ func TestScriptsOnTheDisk(t *testing.T) {
 		}
 	}
 }
+
+// unlisted is a repository whose folders may be entered and not listed.
+type unlisted struct{ devcontainer.Memory }
+
+func (unlisted) List(string) []string { return nil }
+
+// What lies beside a configuration is read also where nobody may list the folder.
+func TestAFolderThatCannotBeListed(t *testing.T) {
+	p, err := devcontainer.Load(unlisted{devcontainer.Memory{configPlace: `{"image": "a:1"}`, ".devcontainer/sandbox.jsonc": `{"netwrk": {}}`}},
+		configPlace, configPlace)
+	if err != nil || p.Settings == nil || len(p.Syntax) != 1 {
+		t.Errorf("%v %+v", err, p)
+	}
+}
