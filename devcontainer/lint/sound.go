@@ -15,6 +15,9 @@ import (
 // maxComparisons bounds how many corrections are judged by their effect. Each reads the project again.
 const maxComparisons = 100
 
+// maxAround is how many bytes of files are read again for each comparison.
+const maxAround = 256 << 10
+
 // Left is a correction that Fix does not make.
 type Left struct {
 	diag.Finding
@@ -39,7 +42,20 @@ func newComparer(table map[string]*rule.Rule, p *devcontainer.Project) *comparer
 
 // at goes on with the project as it is by now.
 func (x *comparer) at(p *devcontainer.Project) {
-	x.project, x.before = p, sync.OnceValue(func() effective.Meaning { return effective.MeaningOf(p) })
+	x.project, x.before = p, sync.OnceValue(func() effective.Meaning { return effective.MeaningOf(x.version(p.Config.Src)) })
+}
+
+// version is the project with another text of its configuration: the configuration alone where the
+// files around it, which no correction changes, are so large that reading them for each takes long.
+func (x *comparer) version(src []byte) *devcontainer.Project {
+	size := 0
+	for _, doc := range x.project.Documents() {
+		size += len(doc.Src)
+	}
+	if size > maxAround {
+		return devcontainer.Parse(x.project.Config.File, src)
+	}
+	return x.project.With(src)
 }
 
 // also lists the properties that edits change though no correction of these reports is about them.
@@ -53,7 +69,7 @@ func (x *comparer) also(edits []jsonc.Edit, of ...report) (also []string, known 
 		return nil, false
 	}
 	after, _ := jsonc.Apply(x.project.Config.Src, edits)
-	for _, name := range x.before().Changed(effective.MeaningOf(x.project.With(after))) {
+	for _, name := range x.before().Changed(effective.MeaningOf(x.version(after))) {
 		if !slices.ContainsFunc(of, func(r report) bool { return r.isAbout(x.table[r.Rule], name) }) {
 			also = append(also, name)
 		}
