@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/org/claude-sandbox/firewall/credential"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // parse reads inputs of a workspace with one prompt file; a key is there
@@ -123,6 +125,13 @@ func TestKeysOfTheInputs(t *testing.T) {
 	values, errs := in.keyValues(func(name string) string { return environ[name] })
 	if values["PUSH"] != "secret-value-1" || len(errs) != 1 || !strings.Contains(errs[0].Error(), "no variable OTHER") || !strings.Contains(diag.HintOf(errs[0]), "secrets.OTHER") {
 		t.Errorf("%v, %v", values, errs)
+	}
+	binding := func(name string) runplan.Key { return runplan.Key{Binding: credential.Binding{Name: name}} }
+	if err := unusedKey(in, &runplan.Plan{Keys: []runplan.Key{binding("PUSH")}}); err == nil || !strings.Contains(err.Error(), "the key OTHER") {
+		t.Errorf("a key for no entry: %v", err)
+	}
+	if err := unusedKey(in, &runplan.Plan{Keys: []runplan.Key{binding("OTHER"), binding("PUSH")}}); err != nil {
+		t.Error(err)
 	}
 	for keys, want := range map[string]string{
 		"PUSH=file:/etc/shadow for " + entry:                     "comes from no variable",

@@ -101,8 +101,11 @@ func TestAModelAPIThatGoesInTheMiddle(t *testing.T) {
 		done <- serve()
 	}()
 	r := f.post(t)
+	if r.status != http.StatusOK {
+		t.Fatalf("it is not asked again: %+v", r)
+	}
 	defer (<-done)()
-	if r.status != http.StatusOK || len(api.Requests()) != 2 || !strings.Contains(<-told, "cannot be reached; it is asked again") {
+	if len(api.Requests()) != 2 || !strings.Contains(<-told, "cannot be reached; it is asked again") {
 		t.Errorf("%+v, %d requests", r, len(api.Requests()))
 	}
 }
