@@ -2,12 +2,16 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,8 +25,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/test/enginetest"
 	"github.com/org/claude-sandbox/internal/test/registrytest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
+	"github.com/org/claude-sandbox/session/volumes"
 )
 
 // Stand-ins for actions and programs that only GitHub's machines can run.
@@ -31,7 +38,12 @@ var workflowStandIns = map[string]string{
 	"actions/setup-go": `inputs: {go-version-file: {required: true}, cache: {}}
 runs:
   using: composite
-  steps: [{shell: bash, run: go version}]
+  steps:
+    - shell: bash
+      run: |
+        go version
+        # The user of hosted runners is no root, and the agent never is.
+        if [ "$(id -u)" = 0 ]; then chown -R 1000:1000 .; fi
 `,
 	"actions/upload-artifact": `inputs: {name: {required: true}, path: {required: true}, compression-level: {}, if-no-files-found: {}, retention-days: {}}
 runs:
@@ -40,9 +52,6 @@ runs:
     - shell: bash
       env: {NAME: "${{ inputs.name }}", FROM: "${{ inputs.path }}"}
       run: |
-        # This machine has one architecture: what it built for the other one is
-        # exchanged for an image that says so.
-        if [ "$NAME" = base-arm64 ]; then FROM=$RESULTS/arm64; fi
         rm -rf "$RESULTS/artifacts/$NAME"; mkdir -p "$RESULTS/artifacts"; cp -r "$FROM" "$RESULTS/artifacts/$NAME"
 `,
 	"actions/download-artifact": `inputs: {pattern: {required: true}}
@@ -79,12 +88,31 @@ case "$1 $2" in
 esac
 `
 
+// sudoStandIn has the user ci of the smoke workflow's own runner as a number: this machine gets
+// no new user. Like sudo, it leaves variables out.
+const sudoStandIn = `#!/bin/bash
+set -e
+case $1 in
+  useradd) test "$*" = "useradd --create-home --uid 4242 --groups docker ci"; mkdir -p "$RESULTS/ci"; chown 4242:4242 "$RESULTS/ci" ;;
+  chown) test "$2 $3" = "-R ci"; exec chown -R 4242:4242 "${@:4}" ;;
+  chmod) exec "$@" ;;
+  -H)
+    test "$2 $3" = "-u ci"
+    exec env -i HOME="$RESULTS/ci" CLAUDE_SANDBOX_MIRROR="$CLAUDE_SANDBOX_MIRROR" SSL_CERT_FILE="$SSL_CERT_FILE" \
+      setpriv --reuid 4242 --regid 4242 --groups "$(stat -c %g /var/run/docker.sock)" "${@:4}" ;;
+  *) echo "sudo has no stand-in for $*" >&2; exit 1 ;;
+esac
+`
+
 // workflows runs the workflows of this repository in a copy of it.
 type workflows struct {
 	t                                 *testing.T
 	act, project, results, cache, bin string
+	places                            string // where act puts what a job checks out; another user comes there
 	registry                          string
 	flags                             []string
+	docker                            string
+	engine                            *engine.Engine
 }
 
 // workflowOwner has a capital, which names of images cannot have.
@@ -95,14 +123,27 @@ func newWorkflows(t *testing.T) *workflows {
 	if os.Getenv("SBX_WORKFLOWS") == "" {
 		t.Skip("run by make release-dry-run: it compiles a release for every system")
 	}
+	testenv.Root(t) // the smoke's own runner has another user
 	docker := testenv.Program(t, "docker")
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	w := &workflows{t: t, act: testenv.Program(t, "act"), project: filepath.Join(dir, "project"), results: filepath.Join(dir, "results"), cache: filepath.Join(dir, "cache"), bin: filepath.Join(dir, "bin"), registry: registrytest.Start(t)}
+	dir, err := os.MkdirTemp("/var/tmp", "sbx-workflows-") // other users read what is in it
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	w := &workflows{
+		t: t, act: testenv.Program(t, "act"), docker: docker, registry: registrytest.Start(t), engine: enginetest.Connect(t),
+		places: filepath.Join(dir, "places"), project: filepath.Join(dir, "project"), results: filepath.Join(dir, "results"), cache: filepath.Join(dir, "cache"), bin: filepath.Join(dir, "bin"),
+	}
 	w.write(filepath.Join(w.bin, "gh"), ghStandIn, 0o755)
+	w.write(filepath.Join(w.bin, "sudo"), sudoStandIn, 0o755)
+	w.write(filepath.Join(w.home(), ".keep"), "", 0o644)
 	for name := range strings.SplitSeq(w.run(root, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"), "\x00") {
 		if text, err := os.ReadFile(filepath.Join(root, name)); err == nil && name != "" {
 			info, err := os.Stat(filepath.Join(root, name))
@@ -115,7 +156,7 @@ func newWorkflows(t *testing.T) *workflows {
 	address := "https://github.com/" + workflowOwner + "/claude-sandbox"
 	// Not in the repository: act takes the owner from there.
 	config := filepath.Join(dir, "gitconfig")
-	w.write(config, "[url \""+w.host()+"\"]\n\tinsteadOf = "+address+"\n[user]\n\tname = t\n\temail = t@example.com\n", 0o644)
+	w.write(config, "[url \""+w.host()+"\"]\n\tinsteadOf = "+address+"\n[user]\n\tname = t\n\temail = t@example.com\n[safe]\n\tdirectory = *\n", 0o644)
 	t.Setenv("GIT_CONFIG_GLOBAL", config)
 	w.flags = append(w.flags, "--env", "GIT_CONFIG_GLOBAL="+config)
 	w.run(w.project, "git", "init", "-q", "-b", "main")
@@ -123,40 +164,101 @@ func newWorkflows(t *testing.T) *workflows {
 	w.run(dir, "git", "init", "-q", "--bare", w.host())
 	w.run(w.project, "git", "add", "-A")
 	w.commit()
-	for _, name := range []string{"images.yml", "release.yml"} {
-		text, err := os.ReadFile(filepath.Join(w.project, ".github", "workflows", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range regexp.MustCompile(`uses: ([\w-]+/[\w-]+)@([0-9a-f]{40})`).FindAllStringSubmatch(string(text), -1) {
+	w.standIns(filepath.Join(dir, "actions"))
+	// Steps have a home of their own, and the test a cache folder. All compile into one cache: a
+	// system's packages once, whatever builds them.
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOFLAGS"} {
+		value := strings.TrimSpace(w.run(root, "go", "env", name))
+		t.Setenv(name, value)
+		w.flags = append(w.flags, "--env", name+"="+value)
+	}
+	t.Cleanup(w.clean)
+	w.otherBase()
+	w.container()
+	return w
+}
+
+// standIns puts stand-ins in the places of the actions that the workflows use.
+func (w *workflows) standIns(folder string) {
+	w.t.Helper()
+	for _, name := range []string{"images.yml", "release.yml", "smoke.yml"} {
+		text := readFile(w.t, filepath.Join(w.project, ".github", "workflows", name))
+		for _, m := range regexp.MustCompile(`uses: ([\w-]+/[\w-]+)@([0-9a-f]{40})`).FindAllStringSubmatch(text, -1) {
 			if m[1] == "actions/checkout" { // act copies the project
 				continue
 			}
-			action := filepath.Join(dir, "actions", m[1])
+			action := filepath.Join(folder, m[1])
 			w.write(filepath.Join(action, "action.yml"), "name: stand-in\n"+workflowStandIns[m[1]], 0o644)
 			w.flags = append(w.flags, "--local-repository", m[1]+"@"+m[2]+"="+action)
 		}
 	}
-	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOFLAGS"} { // act gives a step a home of its own
-		w.flags = append(w.flags, "--env", name+"="+strings.TrimSpace(w.run(root, "go", "env", name)))
-	}
-	w.otherBase()
-	t.Cleanup(func() {
-		_ = exec.Command(docker, "rmi", "sbx-workflow-test:base").Run()
-		out, _ := exec.Command(docker, "images", "-q", "--filter", "reference=ghcr.io/"+strings.ToLower(workflowOwner)+"/*").Output()
-		for _, id := range strings.Fields(string(out)) {
-			_ = exec.Command(docker, "rmi", "-f", id).Run()
-		}
-	})
-	return w
 }
+
+// container makes the image of the smoke workflow's job in a container, if this machine has none
+// by the name: our base, with the one program that the job compiles. The image of the project's
+// template takes its Go from there, too; the agent uses none.
+func (w *workflows) container() {
+	w.t.Helper()
+	image := regexp.MustCompile(`image: (golang:\S+)`).FindStringSubmatch(readFile(w.t, filepath.Join(w.project, ".github", "workflows", "smoke.yml")))
+	if image == nil {
+		w.t.Fatal("smoke.yml names no image of Go")
+	}
+	const mark = "claude-sandbox.stand-in" // an earlier one, of a test that was killed, is made again
+	if label, err := exec.Command(w.docker, "image", "inspect", "--format", `{{index .Config.Labels "`+mark+`"}}`, image[1]).Output(); err == nil && string(label) != "true\n" {
+		return
+	}
+	dir := w.t.TempDir()
+	w.run(w.project, "env", "CGO_ENABLED=0", "go", "build", "-trimpath", "-buildvcs=false", "-o", filepath.Join(dir, "scriptedapi"), "./scripts/scriptedapi")
+	w.write(filepath.Join(dir, "go"), "#!/bin/sh\nset -e\ntest \"$1 $2 $4\" = \"build -o ./scripts/scriptedapi\"\ncp /scriptedapi \"$3\"\n", 0o755)
+	w.write(filepath.Join(dir, "Dockerfile"), "FROM sbx-workflow-test:base\nLABEL "+mark+"=true\nCOPY scriptedapi /\nCOPY go /usr/local/bin/\nCOPY go /usr/local/go/bin/\n", 0o644)
+	w.run(dir, w.docker, "build", "-q", "-t", image[1], ".")
+	w.t.Cleanup(func() { _ = exec.Command(w.docker, "rmi", image[1]).Run() })
+}
+
+// clean removes what the workflows leave on the engine.
+func (w *workflows) clean() {
+	for _, cache := range []string{w.cache, filepath.Join(w.results, "ci", ".cache")} {
+		store := volumes.Store{Engine: w.engine, Dir: filepath.Join(cache, "sbx-devc")}
+		for _, kind := range []string{volumes.Claude, volumes.Init, volumes.Cache} {
+			kept, err := store.List(context.Background(), kind)
+			for _, k := range kept {
+				err = errors.Join(err, store.Remove(context.Background(), k))
+			}
+			if err != nil {
+				w.t.Error(err)
+			}
+		}
+	}
+	_ = exec.Command(w.docker, "rmi", "sbx-workflow-test:base").Run()
+	_ = exec.Command(w.docker, "volume", "rm", "act-toolcache").Run() // act makes it again
+	out, _ := exec.Command(w.docker, "images", "-q", "--filter", "reference=ghcr.io/"+strings.ToLower(workflowOwner)+"/*").Output()
+	for _, id := range strings.Fields(string(out)) {
+		_ = exec.Command(w.docker, "rmi", "-f", id).Run()
+	}
+}
+
+// home is the runner's.
+func (w *workflows) home() string { return filepath.Join(w.results, "home") }
 
 // host is the repository at GitHub.
 func (w *workflows) host() string { return filepath.Join(w.results, "github.git") }
 
-// releaseServer answers for the host of releases and returns its address.
+// releaseServer answers for the host of releases and returns its address, which a job in a container
+// reaches, too.
 func (w *workflows) releaseServer() string {
-	server := httptest.NewServer(http.FileServer(http.Dir(filepath.Join(w.results, "host"))))
+	w.t.Helper()
+	subnet, err := netip.ParsePrefix(strings.TrimSpace(w.run(w.project, w.docker, "network", "inspect", "-f", "{{(index .IPAM.Config 0).Subnet}}", "bridge")))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", netip.AddrPortFrom(subnet.Masked().Addr().Next(), 0).String())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(http.FileServer(http.Dir(filepath.Join(w.results, "host"))))
+	server.Listener.Close()
+	server.Listener = listener
+	server.Start()
 	w.t.Cleanup(server.Close)
 	return server.URL
 }
@@ -172,8 +274,8 @@ func (w *workflows) tag(version string) (sha string) {
 	return strings.TrimSpace(w.run(w.project, "git", "rev-parse", "HEAD"))
 }
 
-// otherBase makes the base for the other architecture: the one of this
-// machine, under the other's name.
+// otherBase makes the artifact with the base for the other architecture, which only a machine of
+// that kind builds: the one of this machine, under the other's name.
 func (w *workflows) otherBase() {
 	w.t.Helper()
 	w.t.Setenv("XDG_CACHE_HOME", w.cache)
@@ -208,7 +310,7 @@ func (w *workflows) otherBase() {
 		if image, err = mutate.ConfigFile(image, config); err != nil {
 			w.t.Fatal(err)
 		}
-		p, err := layout.Write(filepath.Join(w.results, "arm64"), empty.Index)
+		p, err := layout.Write(filepath.Join(w.results, "artifacts", "base-arm64"), empty.Index)
 		if err == nil {
 			err = p.AppendImage(image, layout.WithPlatform(v1.Platform{OS: "linux", Architecture: "arm64"}))
 		}
@@ -253,12 +355,15 @@ func (w *workflows) workflow(file, event, ref string, more ...string) (log strin
 	w.t.Helper()
 	payload := filepath.Join(w.t.TempDir(), "event.json")
 	w.write(payload, fmt.Sprintf(`{"ref": %q, "pull_request": {"number": 7, "head": {"ref": "x"}, "base": {"ref": "main"}}}`, ref), 0o644)
+	// Of a matrix, this machine is the first runner: a second run on it shows nothing more. A job's
+	// container names the engine's socket itself, and has a network and so a name of its own, as on
+	// GitHub's machines.
 	args := append([]string{
 		event, "-W", filepath.Join(".github", "workflows", file), "--eventpath", payload, "--concurrent-jobs", "1",
-		"-P", "ubuntu-24.04=-self-hosted", "-P", "ubuntu-24.04-arm=-self-hosted",
-		"--action-cache-path", filepath.Join(w.cache, "actions"), "--action-offline-mode",
+		"-P", "ubuntu-24.04=-self-hosted", "--matrix", "runner:ubuntu-24.04", "--container-daemon-socket", "-", "--network", "bridge", "--rm",
+		"--action-cache-path", w.places, "--action-offline-mode",
 		"--var", "IMAGE_REGISTRY=" + w.registry, "-s", "GITHUB_TOKEN=not-a-token",
-		"--env", "RESULTS=" + w.results, "--env", "XDG_CACHE_HOME=" + w.cache, "--env", "PATH=" + w.bin + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"--env", "HOME=" + w.home(), "--env", "RESULTS=" + w.results, "--env", "XDG_CACHE_HOME=" + w.cache, "--env", "PATH=" + w.bin + string(os.PathListSeparator) + os.Getenv("PATH"),
 	}, w.flags...)
 	cmd := exec.CommandContext(w.t.Context(), w.act, append(args, more...)...)
 	cmd.Dir = w.project
@@ -331,18 +436,25 @@ func TestWorkflowsPublish(t *testing.T) {
 		}
 		return last
 	}
+	timing := regexp.MustCompile(`(?m)^.*(?:Success|Failure) - .*\[[\w.]+\]`)
 	must := func(log string, err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatalf("act: %v\n%s", err, log)
 		}
+		t.Log(strings.Join(timing.FindAllString(log, -1), "\n"))
 	}
 
 	// A release.
 	mirror := w.releaseServer()
 	sha := w.tag("1.2.3")
 	names := []string{"v1.2.3", "v1.2", "v1", "latest", "sha-" + sha[:12]}
-	must(w.workflow("release.yml", "push", "refs/tags/v1.2.3", "--env", "CLAUDE_SANDBOX_MIRROR="+mirror))
+	log, err := w.workflow("release.yml", "push", "refs/tags/v1.2.3", "--env", "CLAUDE_SANDBOX_MIRROR="+mirror)
+	must(log, err)
+	movesAfter := regexp.MustCompile(`(?s)smoke/(hosted|container|self-hosted)\s*\] 🏁  Job succeeded`).FindAllStringIndex(log, -1)
+	if moved := strings.Index(log, `scripts/release move`); len(movesAfter) != 3 || movesAfter[2][1] > moved {
+		t.Errorf("v1 moved before the smoke's three jobs succeeded:\n%s", log)
+	}
 	first := expect("v1.2.3", nil, names...)
 	digest := first["v1.2.3"]
 	for name, d := range first {
