@@ -10,6 +10,8 @@ SOAK ?= 10m
 MUTANTS ?= 200000
 TEMPLATE ?= .*
 JOURNEY ?= .*
+# As scripts/build compiles: most packages are compiled once for it, tests, vet and staticcheck.
+export GOFLAGS ?= -trimpath -buildvcs=false
 
 # Packages with a test, fuzz test or benchmark that matches $(1).
 packages_with = $$(grep -rlE --include='*_test.go' '$(1)' . | xargs -r dirname | sort -u)
@@ -91,7 +93,7 @@ release: ## build the release VERSION=1.2.3 and make its tag, with the checksums
 	@scripts/release tag $(VERSION)
 
 .PHONY: release-dry-run
-release-dry-run: setup build ## a whole release in act, with stand-ins for GitHub: build twice, publish, install in every way; takes minutes
+release-dry-run: setup build ## a whole release in act, with stand-ins for GitHub: build twice, publish, install in every way, smoke; takes minutes
 	SBX_WORKFLOWS=1 go test -count=1 -v -timeout 40m -run '^TestWorkflowsPublish$$' ./cmd/sbx-devc
 
 .PHONY: fuzz
