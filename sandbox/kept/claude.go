@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/org/claude-sandbox/agent/conversation"
 	"github.com/org/claude-sandbox/internal/atomicfile"
@@ -172,9 +173,11 @@ func (s *Store) Fill(w io.Writer, to string, uid, gid int) error {
 	return Pack(w, to, files, uid, gid)
 }
 
-// Pack writes an archive of the folder to with files by their paths in it, as a user's.
+// Pack writes an archive of the folder to with files by their paths in it, as a user's. They
+// are as old as the archive: some moments after its start Claude Code removes conversations,
+// plans and others that are a month old by their time, and so all that have none (2.1.329).
 func Pack(w io.Writer, to string, files map[string][]byte, uid, gid int) error {
-	out := tar.NewWriter(w)
+	out, now := tar.NewWriter(w), time.Now()
 	made := map[string]bool{}
 	var folder func(dir string) error
 	folder = func(dir string) error {
@@ -187,13 +190,14 @@ func Pack(w io.Writer, to string, files map[string][]byte, uid, gid int) error {
 				return err
 			}
 		}
-		return out.WriteHeader(&tar.Header{Name: dir + "/", Typeflag: tar.TypeDir, Mode: 0o700, Uid: uid, Gid: gid})
+		return out.WriteHeader(&tar.Header{Name: dir + "/", Typeflag: tar.TypeDir, Mode: 0o700, ModTime: now, Uid: uid, Gid: gid})
 	}
 	err := folder(to)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		at := path.Join(to, name)
 		err = errors.Join(err, folder(path.Dir(at)),
-			out.WriteHeader(&tar.Header{Name: at, Typeflag: tar.TypeReg, Mode: 0o600, Size: int64(len(files[name])), Uid: uid, Gid: gid}))
+			out.WriteHeader(&tar.Header{Name: at, Typeflag: tar.TypeReg, Mode: 0o600, Size: int64(len(files[name])), ModTime: now,
+				Uid: uid, Gid: gid}))
 		if err != nil {
 			return err
 		}
