@@ -122,11 +122,13 @@ type trial struct {
 	home    []HomeFile
 	store   *kept.Store
 	secrets map[string]string
-	roots   func() (*x509.CertPool, error)
-	script  fakeapi.Script
-	key     string // that the API accepts; "" = canary
-	faults  *fakeapi.Fault
-	ledger  spending.Ledger
+	// providers are Secrets.Providers.
+	providers []credproxy.Provider
+	roots     func() (*x509.CertPool, error)
+	script    fakeapi.Script
+	key       string // that the API accepts; "" = canary
+	faults    *fakeapi.Fault
+	ledger    spending.Ledger
 	// hostAddresses are told to the firewall; see Facts.
 	hostAddresses []netip.Addr
 	signals       chan os.Signal
@@ -273,7 +275,7 @@ func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
 		Ledger: tr.ledger,
 		Prompt: tr.prompt, Home: tr.home, Kept: tr.store, Stdout: &tr.stdout, Stderr: &tr.stderr, Signals: tr.signals,
 		Say:      func(line string) { tr.said = append(tr.said, line) },
-		Upstream: upstream, Credential: credential, Secrets: Secrets{Values: tr.secrets, Roots: tr.roots}, Terminal: tr.terminal, StateDir: tr.state, LiveDir: tr.live,
+		Upstream: upstream, Credential: credential, Secrets: Secrets{Values: tr.secrets, Roots: tr.roots, Providers: tr.providers}, Terminal: tr.terminal, StateDir: tr.state, LiveDir: tr.live,
 		CommitTimeout: tr.commitTimeout,
 	})
 	during.Wait()
