@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -18,8 +19,9 @@ const override = "_method"
 
 // screenOverride returns what a POST's body must pass through, or nil: it fails with
 // ErrOverride where a form or a JSON text has the member override. Nothing is held back, and
-// a server that did not get a body to its end does not act on it.
-func screenOverride(req *Request) (screen func(io.Reader) io.Reader, err error) {
+// a server that did not get a body to its end does not act on it. A compressed body is read
+// here, as far as maxCoded.
+func screenOverride(req *Request, body *Body) (screen func(io.Reader) io.Reader, err error) {
 	if req.Method != http.MethodPost {
 		return nil, nil
 	}
@@ -35,10 +37,15 @@ func screenOverride(req *Request) (screen func(io.Reader) io.Reader, err error) 
 	default:
 		return nil, nil
 	}
-	if kind != "" && len(req.Header["Content-Encoding"]) > 0 {
-		return nil, errCoding
+	if len(req.Header["Content-Encoding"]) == 0 {
+		return func(body io.Reader) io.Reader { return &screened{body, find()} }, nil
 	}
-	return func(body io.Reader) io.Reader { return &screened{body, find()} }, nil
+	text, err := decodedWhole(req.Header, body, maxCoded)
+	if err != nil {
+		return nil, err
+	}
+	_, err = io.Copy(io.Discard, &screened{bytes.NewReader(text), find()})
+	return nil, err
 }
 
 // finder looks for override in a text, byte by byte.

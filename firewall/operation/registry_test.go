@@ -120,7 +120,7 @@ func TestNPM(t *testing.T) {
 	writeFiles(t, project, map[string]string{
 		"package.json": `{"name":"mine","version":"1.0.0"}`,
 		".npmrc": "registry=http://packages.npmjs.org/\nproxy=" + c.proxy + "\n//packages.npmjs.org/:_authToken=x\nfetch-retries=0\n" +
-			"update-notifier=false\n",
+			"update-notifier=false\naudit=true\n",
 	})
 	if out := c.must(project, "npm", "install", "@scope/leaf"); !strings.Contains(out, "0 vulnerabilities") {
 		t.Errorf("no audit: %s", out)
@@ -323,12 +323,14 @@ func TestAttackOperationAuditBomb(t *testing.T) {
 		allowed bool
 	}{
 		"gzip":        {zipped(good), gzipped, true},
+		"a JSON text": {zipped(good), http.Header{"Content-Encoding": {"gzip"}, "Content-Type": {"application/json"}}, true},
+		"and another": {zipped(good) + zipped(good), gzipped, false},
 		"two members": {zipped(`{"a":`) + zipped(`["1.0.0"]}`), gzipped, false},
-		"a bomb":      {zipped(good + strings.Repeat(" ", 8*maxAudit)), gzipped, false},
+		"a bomb":      {zipped(good + strings.Repeat(" ", 8*maxCoded)), gzipped, false},
 		"plain":       {good, gzipped, false},
 		"brotli":      {good, http.Header{"Content-Encoding": {"br"}}, false},
 		"twice":       {zipped(zipped(good)), http.Header{"Content-Encoding": {"gzip", "gzip"}}, false},
-		"long":        {good + strings.Repeat(" ", maxAudit), nil, false},
+		"long":        {good + strings.Repeat(" ", maxCoded), nil, false},
 	} {
 		if d := ask(t, rules, NewMemory(), "POST", target, c.body, c.header); d.Allowed != c.allowed {
 			t.Errorf("%s: %+v", name, d)

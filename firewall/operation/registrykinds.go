@@ -187,8 +187,8 @@ func splitScope(p Path) (segments []string) {
 	return segments
 }
 
-// maxAudit bounds the body of an audit, in bytes before and behind decoding.
-const maxAudit = 2 << 20
+// maxCoded bounds a body that is decoded here, in bytes before and behind decoding.
+const maxCoded = 2 << 20
 
 var (
 	errAudit       = errors.New("the audit says more than names and versions of packages")
@@ -199,7 +199,7 @@ var (
 // checkAudit takes the names and versions of installed packages, for which npm asks
 // after each install. npm's servers learn them; they give nothing of it to others.
 func checkAudit(req *Request, body *Body) error {
-	text, err := decodedWhole(req.Header, body, maxAudit)
+	text, err := decodedWhole(req.Header, body, maxCoded)
 	if err != nil {
 		return err
 	}
@@ -232,7 +232,8 @@ func decodedWhole(header http.Header, body *Body, limit int) ([]byte, error) {
 	if codings := header["Content-Encoding"]; len(codings) > 1 || codings[0] != "gzip" {
 		return nil, errCoding
 	}
-	unzipped, err := gzip.NewReader(bytes.NewReader(text))
+	rest := bytes.NewReader(text) // an io.ByteReader: nothing is read ahead of the end
+	unzipped, err := gzip.NewReader(rest)
 	if err != nil {
 		return nil, errCoding
 	}
@@ -243,6 +244,8 @@ func decodedWhole(header http.Header, body *Body, limit int) ([]byte, error) {
 		return nil, errCoding
 	case len(decoded) > limit:
 		return nil, fmt.Errorf("%w: %d bytes", ErrLong, limit)
+	case rest.Len() > 0: // which other programs take for a second part
+		return nil, errCoding
 	}
 	return decoded, nil
 }

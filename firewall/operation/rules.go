@@ -271,11 +271,6 @@ func (r *Rules) Decide(m *Memory, req *Request, body *Body) Decision {
 		no.Reason = name + " names another method than the request's"
 		return no
 	}
-	screen, err := screenOverride(req)
-	if err != nil {
-		no.Reason = err.Error()
-		return no
-	}
 	known, guessed := false, false
 	for _, s := range r.services {
 		if !slices.ContainsFunc(s.hosts(), func(h Host) bool { return h.Matches(req.Host, req.Port) }) {
@@ -284,6 +279,11 @@ func (r *Rules) Decide(m *Memory, req *Request, body *Body) Decision {
 		d := s.judge(m, req, body)
 		switch {
 		case d.Allowed:
+			screen, err := screenOverride(req, body)
+			if err != nil {
+				no.Reason = err.Error()
+				return no
+			}
 			d.Screen = screen
 			return d
 		case known:

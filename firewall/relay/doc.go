@@ -30,7 +30,7 @@
 //     X-Original-URL, X-Forwarded-Host and their like), two fields where one can
 //     count, more than 128 fields or 64 KiB of them;
 //   - a form or JSON text of a POST with the member _method. Its body passes until there,
-//     and the request to the host is broken off.
+//     and the request to the host is broken off. A compressed one is read whole before.
 //
 // A WebSocket begins when the host answers the request's key. Its messages pass unread,
 // until the host is no longer opened.

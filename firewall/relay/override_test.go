@@ -1,6 +1,8 @@
 package relay_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"io"
 	"net/http"
 	"net/url"
@@ -17,6 +19,16 @@ func TestAttackOperationMethodInTheBody(t *testing.T) {
 		return "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n" + strings.Repeat("x", 1<<20) + "\r\n--b\r\n" + head + "\r\n\r\nDELETE\r\n--b--\r\n"
 	}
 	filler := "a=" + strings.Repeat("x", 2<<20)
+	zipped := func(texts ...string) (out string) {
+		for _, text := range texts {
+			var one bytes.Buffer
+			w := gzip.NewWriter(&one)
+			_, _ = io.WriteString(w, text)
+			_ = w.Close()
+			out += one.String()
+		}
+		return out
+	}
 	refused := map[string]struct{ kind, body string }{
 		"a form":                    {form, "_method=DELETE"},
 		"behind much else":          {form, filler + "&_method=DELETE&b=c"},
@@ -39,6 +51,8 @@ func TestAttackOperationMethodInTheBody(t *testing.T) {
 		"JSON":                      {json, `{"a": [1, "_method"], "_method": "DELETE"}`},
 		"JSON, escaped":             {json, `{"\u005fm\u0065thod" : "DELETE"}`},
 		"another kind of JSON":      {"application/vnd.api+json", `{"_method":"DELETE"}`},
+		"compressed":                {json, zipped(`{"_method":"DELETE"}`)},
+		"compressed, no type":       {"", zipped("_method=DELETE")},
 	}
 	passed := map[string]struct{ kind, body string }{
 		"a form":            {form, "method=DELETE&a_method=b&c=_method&d=_method=x"},
@@ -47,6 +61,13 @@ func TestAttackOperationMethodInTheBody(t *testing.T) {
 		"JSON":              {json, `{"a": "_method", "b": ["_method"], "c": "\\\"_method\\\":"}`},
 		"any other text":    {"text/plain", "_method=DELETE"},
 		"a text of no type": {"", strings.Repeat("lines of text\n", 1000)},
+		"compressed":        {json, zipped(`{"a": "_method"}`)},
+	}
+	unread := map[string]struct{ kind, body string }{
+		"compressed in two":   {json, zipped(`{"a": "b"}`, `{"_method": "DELETE"}`)},
+		"compressed, cut":     {json, zipped(`{"_method":"DELETE"}`)[:25]},
+		"compressed, a bomb":  {form, zipped("a=" + strings.Repeat("x", 64<<20) + "&_method=DELETE")},
+		"compressed in words": {json, `{"_method":"DELETE"}`},
 	}
 	for _, protocol := range protocols() {
 		t.Run(protocol, func(t *testing.T) {
@@ -69,6 +90,9 @@ func TestAttackOperationMethodInTheBody(t *testing.T) {
 				if kind != "" {
 					req.Header.Set("Content-Type", kind)
 				}
+				if strings.HasPrefix(name, "compressed") {
+					req.Header.Set("Content-Encoding", "gzip")
+				}
 				res, err := b.client(protocol).Do(req)
 				if err != nil {
 					return 0 // the relay may end the connection before it has read everything
@@ -78,6 +102,11 @@ func TestAttackOperationMethodInTheBody(t *testing.T) {
 				return res.StatusCode
 			}
 			for name, c := range refused {
+				if status := post(name, c.kind, c.body); status != http.StatusForbidden && status != 0 {
+					t.Errorf("%s: %d", name, status)
+				}
+			}
+			for name, c := range unread {
 				if status := post(name, c.kind, c.body); status != http.StatusForbidden && status != 0 {
 					t.Errorf("%s: %d", name, status)
 				}
