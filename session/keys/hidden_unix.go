@@ -4,7 +4,6 @@ package keys
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,17 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipeVariable names the descriptor at which the keys wait for a program that
-// replaced itself. It is in the environment for that moment only.
+// pipeVariable names the descriptor at which the keys wait for a program that has
+// them from another. It is in the environment for that moment only.
 const pipeVariable = "SBX_DEVC_KEYS_FD"
 
 // maxBytes is what a pipe takes without a reader on every system, in bytes.
 const maxBytes = 4096
 
-// hidden returns the keys from the pipe at which an earlier self left them, or
-// leaves them in one and replaces this program by itself without them: a process
-// cannot change what the kernel shows of the environment that it was started
-// with. It returns nil when there are none.
+// hidden returns the keys from the pipe at which another process left them, or takes
+// them out of what the kernel shows of this process's environment. It returns nil when
+// there are none.
 func hidden(more []string) (Keys, error) {
 	if value, ok := os.LookupEnv(pipeVariable); ok {
 		_ = os.Unsetenv(pipeVariable)
@@ -33,29 +31,7 @@ func hidden(more []string) (Keys, error) {
 	if len(found) == 0 {
 		return nil, nil
 	}
-	text, err := json.Marshal(found)
-	if err != nil || len(text) > maxBytes {
-		return nil, errors.New("the keys are too long")
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	r, w, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	_, err = w.Write(text)
-	if err = errors.Join(err, w.Close()); err != nil {
-		return nil, err
-	}
-	// The pipe's own descriptor is closed by exec.
-	fd, err := unix.Dup(int(r.Fd()))
-	if err != nil {
-		return nil, err
-	}
-	err = unix.Exec(self, os.Args, append(rest, pipeVariable+"="+strconv.Itoa(fd)))
-	return nil, errors.Join(err, unix.Close(fd), r.Close())
+	return found, conceal(found, rest)
 }
 
 // receive reads and closes the pipe at a descriptor. Somebody else may have

@@ -42,12 +42,13 @@ func (k Keys) Getenv(name string) string {
 
 // Hide takes the keys out of this process's environment, so that neither the
 // programs that it starts nor others of the same user find them there, and closes
-// its memory to them, as far as the system can. It comes first in a program: it may
-// start it again. more are variables that hold keys of other kinds.
+// its memory to them, as far as the system can. It comes first in a program: where the
+// system wants it, it starts it again. more are variables that hold keys of other kinds.
 func Hide(more ...string) Keys {
-	found, err := hidden(more)
-	if err != nil || found == nil {
-		// As well as it goes: what is started later has no key at least.
+	found, _ := hidden(more)
+	if found == nil {
+		// As well as it goes: no program that is started later has a key, and the closed
+		// memory is on Linux closed to who looks at the environment too.
 		found, _ = split(os.Environ(), more)
 	}
 	for name := range found {
