@@ -3,7 +3,6 @@ package contract
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -12,10 +11,11 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 // raising matches commands that raise a firewall.
-var raising = regexp.MustCompile(`\b(sbx-init\s+run|init-firewall|ip6?tables(-restore)?|nft|ipset)\b`)
+var raising = lazyregexp.New(`\b(sbx-init\s+run|init-firewall|ip6?tables(-restore)?|nft|ipset)\b`)
 
 // raisesItself reports whether the project's own files raise the firewall, and
 // not the Feature.
@@ -219,7 +219,7 @@ func idleCapability(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
-var sudo = regexp.MustCompile(`(?m)^[^#\n]*\b(sudo|NOPASSWD|sudoers)\b`)
+var sudo = lazyregexp.New(`(?m)^[^#\n]*\b(sudo|NOPASSWD|sudoers)\b`)
 
 // undone reports what gives the agent the rights that the firewall was built
 // with. A session that an editor opens is a child of the engine, not of

@@ -3,7 +3,6 @@ package contract
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
@@ -252,7 +252,7 @@ func belowWorkspace(c *rule.View, folder string) bool {
 }
 
 // credentialFolder is where an agent or a tool keeps its login.
-var credentialFolder = regexp.MustCompile(`/(\.claude|\.codex|\.gemini|\.config/(gh|gcloud)|\.aws|\.azure|\.kube|\.ssh)/?$`)
+var credentialFolder = lazyregexp.New(`/(\.claude|\.codex|\.gemini|\.config/(gh|gcloud)|\.aws|\.azure|\.kube|\.ssh)/?$`)
 
 // sharedCredentials reports volumes with logins that every project gets.
 func sharedCredentials(v *rule.View) (out []rule.Finding) {
@@ -264,7 +264,7 @@ func sharedCredentials(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
-var unasked = regexp.MustCompile(`--dangerously-skip-permissions|\bbypassPermissions\b|allow-dangerously-skip-permissions`)
+var unasked = lazyregexp.New(`--dangerously-skip-permissions|\bbypassPermissions\b|allow-dangerously-skip-permissions`)
 
 // uncontained reports an agent without prompts and without a sandbox.
 func uncontained(v *rule.View) (out []rule.Finding) {

@@ -3,7 +3,6 @@ package contract
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 	"github.com/org/claude-sandbox/internal/release"
 )
 
@@ -26,9 +26,9 @@ const (
 )
 
 var (
-	programPath = regexp.MustCompile(`(?:/[\w.-]+)*/sbx-init\b`)
+	programPath = lazyregexp.New(`(?:/[\w.-]+)*/sbx-init\b`)
 	// programLine is text that a reader takes for the firewall's instruction.
-	programLine = regexp.MustCompile(`(?mi)^[\t ]*((?:COPY|ADD|ENTRYPOINT)[\t ].*\bsbx-init\b.*)$`)
+	programLine = lazyregexp.New(`(?mi)^[\t ]*((?:COPY|ADD|ENTRYPOINT)[\t ].*\bsbx-init\b.*)$`)
 )
 
 // untouching are programs that neither write nor move the files they name.

@@ -2,7 +2,6 @@ package contract
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 // firewallScripts looks into the scripts of the project that set a packet
@@ -41,7 +41,7 @@ func firewallScripts(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
-var scriptName = regexp.MustCompile(`[\w./-]+\.(sh|bash)\b`)
+var scriptName = lazyregexp.New(`[\w./-]+\.(sh|bash)\b`)
 
 // scripts names the shell scripts in the tree that the project uses.
 func scripts(c *rule.View) []string {
@@ -126,7 +126,7 @@ func leak(cmd, fetched *shell.Command, say func(*shell.Command, string, string))
 			"allow the one resolver that is used, and let it answer for allowed names only")
 	case port.Text == "22" && !limited:
 		say(cmd, "SSH to any server is allowed", "allow it to the addresses that need it")
-	case limited && regexp.MustCompile(`(?i)host_?(network|net|ip)|/(8|12|16|24)$`).MatchString(to.Text):
+	case limited && lazyregexp.New(`(?i)host_?(network|net|ip)|/(8|12|16|24)$`).MatchString(to.Text):
 		say(cmd, "the host's network is allowed as a whole", "allow the one service that is needed, with its port")
 	}
 }

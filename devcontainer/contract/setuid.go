@@ -3,7 +3,6 @@ package contract
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 // setuidPrograms run a command as another user by means of their setuid bit.
@@ -21,7 +21,7 @@ var setuidPrograms = []string{"sudo", "sudoedit", "su", "doas", "pkexec", "newgr
 
 // setuidWord finds those and their helpers in text that is not parsed. It may
 // find too much: then fix adds no option, and that does no harm.
-var setuidWord = regexp.MustCompile(`(?m)^[^#\n]*\b(sudo\w*|su|doas|pkexec|runuser|newgrp|sg|newuidmap|newgidmap|fusermount3?)\b`)
+var setuidWord = lazyregexp.New(`(?m)^[^#\n]*\b(sudo\w*|su|doas|pkexec|runuser|newgrp|sg|newuidmap|newgidmap|fusermount3?)\b`)
 
 // setuidUse is a place where the container's start needs a setuid program, or
 // where that cannot be told.
@@ -234,9 +234,9 @@ func (s *setuidSearch) text(name, how string) {
 }
 
 var (
-	systemProgram = regexp.MustCompile(`^/(usr/)?s?bin/[^/]+$`)
+	systemProgram = lazyregexp.New(`^/(usr/)?s?bin/[^/]+$`)
 	// workspacePrefix is how scripts name the project's folder.
-	workspacePrefix = regexp.MustCompile(`^(\$\{containerWorkspaceFolder\}|\$\{?PWD\}?|\$\(pwd\)|/workspaces?/[^/]+|/workspaces?|\.)/`)
+	workspacePrefix = lazyregexp.New(`^(\$\{containerWorkspaceFolder\}|\$\{?PWD\}?|\$\(pwd\)|/workspaces?/[^/]+|/workspaces?|\.)/`)
 )
 
 // projectScript finds the file of the project that a word of a command names:
@@ -342,8 +342,8 @@ func scopedSudo(c *rule.View) (commands []string, ok bool) {
 }
 
 var (
-	sudoersRule = regexp.MustCompile(`NOPASSWD\s*:\s*([^\n"'>\\]+)`)
-	sudoGroup   = regexp.MustCompile(`\b(usermod|useradd|adduser|gpasswd)\b[^\n]*\b(sudo|wheel|admin)\b`)
+	sudoersRule = lazyregexp.New(`NOPASSWD\s*:\s*([^\n"'>\\]+)`)
+	sudoGroup   = lazyregexp.New(`\b(usermod|useradd|adduser|gpasswd)\b[^\n]*\b(sudo|wheel|admin)\b`)
 )
 
 // setuidOpen is the finding that the agent can use setuid programs. A firewall

@@ -3,7 +3,6 @@ package lint
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 // copiedMissing reports files that COPY takes from the context and that are not there.
@@ -63,10 +63,10 @@ func shownFolder(v *rule.View, folder string) string {
 }
 
 // builtin are the arguments that BuildKit gives every FROM.
-var builtin = regexp.MustCompile(`^(TARGET|BUILD)(PLATFORM|OS|OSVERSION|ARCH|VARIANT|STAGE)$|^(?i:https?|ftp|no|all)_proxy$|` +
+var builtin = lazyregexp.New(`^(TARGET|BUILD)(PLATFORM|OS|OSVERSION|ARCH|VARIANT|STAGE)$|^(?i:https?|ftp|no|all)_proxy$|` +
 	`^BUILDKIT_|^SOURCE_DATE_EPOCH$`)
 
-var argumentName = regexp.MustCompile(`\$\{?([A-Za-z_][A-Za-z0-9_]*)(:[^}]|[-+?])?`)
+var argumentName = lazyregexp.New(`\$\{?([A-Za-z_][A-Za-z0-9_]*)(:[^}]|[-+?])?`)
 
 // unsetArguments reports a FROM that uses an argument which no ARG in front of it declares,
 // and a stage that uses one which is declared only in front of its FROM.

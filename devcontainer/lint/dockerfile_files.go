@@ -2,7 +2,6 @@ package lint
 
 import (
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
@@ -11,11 +10,12 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 var (
-	remote = regexp.MustCompile(`^(https?|ftp)://`)
-	commit = regexp.MustCompile(`[#=:]([0-9a-f]{40}|[0-9a-f]{64})(\b|$)`)
+	remote = lazyregexp.New(`^(https?|ftp)://`)
+	commit = lazyregexp.New(`[#=:]([0-9a-f]{40}|[0-9a-f]{64})(\b|$)`)
 )
 
 // addedAddress reports ADD of an address whose content nobody compares.
@@ -119,7 +119,7 @@ func dockerfileKeys(v *rule.View) (out []rule.Finding) {
 }
 
 // writtenKey finds a key of a known form inside a word.
-var writtenKey = regexp.MustCompile(`\b(sk-ant-[A-Za-z0-9_-]{20}|sk-proj-[A-Za-z0-9_-]{20}|gh[pousr]_[A-Za-z0-9]{30}|` +
+var writtenKey = lazyregexp.New(`\b(sk-ant-[A-Za-z0-9_-]{20}|sk-proj-[A-Za-z0-9_-]{20}|gh[pousr]_[A-Za-z0-9]{30}|` +
 	`github_pat_[A-Za-z0-9_]{30}|glpat-[A-Za-z0-9_-]{20}|A[KS]IA[A-Z0-9]{16}\b|AIza[A-Za-z0-9_-]{35}|npm_[A-Za-z0-9]{36})`)
 
 // argued returns the names that the ARGs of a stage have: their findings stand
@@ -138,7 +138,7 @@ func argued(s *dockerfile.Stage) map[string]bool {
 
 // secretFile matches files that hold keys, and the repository itself, which
 // holds its history.
-var secretFile = regexp.MustCompile(`(^|/)(\.env(\.(local|production|development))?|\.netrc|\.npmrc|\.pypirc|\.git-credentials|\.git|` +
+var secretFile = lazyregexp.New(`(^|/)(\.env(\.(local|production|development))?|\.netrc|\.npmrc|\.pypirc|\.git-credentials|\.git|` +
 	`\.aws|\.ssh|\.gnupg|\.kube|\.docker/config\.json|id_(rsa|dsa|ecdsa|ed25519)|[^/]*\.pem|[^/]*\.key|credentials\.json|` +
 	`service-account[^/]*\.json)/?$`)
 
@@ -174,7 +174,7 @@ func isPublicKey(name string) bool {
 	return publicKey.MatchString(path.Base(name))
 }
 
-var publicKey = regexp.MustCompile(`(?i)(cert|\bca\b|bundle|public|root|chain|gpg|keyring|archive|release)`)
+var publicKey = lazyregexp.New(`(?i)(cert|\bca\b|bundle|public|root|chain|gpg|keyring|archive|release)`)
 
 // historyCopied notes COPY of a whole context that holds a repository, when
 // .dockerignore does not keep that out.
@@ -205,4 +205,4 @@ func historyCopied(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
-var ignoresHistory = regexp.MustCompile(`(?m)^[/*]*(\.git|\*|\.\*)/?\s*$`)
+var ignoresHistory = lazyregexp.New(`(?m)^[/*]*(\.git|\*|\.\*)/?\s*$`)

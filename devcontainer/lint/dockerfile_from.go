@@ -3,7 +3,6 @@ package lint
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/schema"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 // fromUnpinned reports images of FROM that can become others under the same
@@ -125,7 +125,7 @@ func targetMissing(v *rule.View) (out []rule.Finding) {
 }
 
 // predefined arguments need no ARG (Dockerfile reference, "Predefined ARGs").
-var predefined = regexp.MustCompile(`^((?i:https?|ftp|no|all)_(?i:proxy)|BUILDKIT_.*|TARGET.*|BUILD(PLATFORM|OS|ARCH|VARIANT)|` +
+var predefined = lazyregexp.New(`^((?i:https?|ftp|no|all)_(?i:proxy)|BUILDKIT_.*|TARGET.*|BUILD(PLATFORM|OS|ARCH|VARIANT)|` +
 	`SOURCE_DATE_EPOCH)$`)
 
 // unusedArguments reports build.args that the Dockerfile does not take.
@@ -204,7 +204,7 @@ func onbuild(v *rule.View) (out []rule.Finding) {
 
 // lineInstruction is how the reference CLI finds FROM and USER
 // (dockerfileUtils.ts): at the start of any line, in any case.
-var lineInstruction = regexp.MustCompile(`(?mi)^[\t ]*((FROM)[\t ]+[^\s]+|(USER)[\t ]+[^\s=]+)`)
+var lineInstruction = lazyregexp.New(`(?mi)^[\t ]*((FROM)[\t ]+[^\s]+|(USER)[\t ]+[^\s=]+)`)
 
 // misread reports lines that only the reference CLI takes for instructions, and
 // a FROM whose image it does not find. Both end in a build that fails, or in

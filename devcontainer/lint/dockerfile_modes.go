@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -10,11 +9,12 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 var (
-	octal    = regexp.MustCompile(`^[0-7]{3,4}$`)
-	symbolic = regexp.MustCompile(`^[ugoa]*([+=][rwxXst]+)(,[ugoa]*[-+=][rwxXst]*)*$`)
+	octal    = lazyregexp.New(`^[0-7]{3,4}$`)
+	symbolic = lazyregexp.New(`^[ugoa]*([+=][rwxXst]+)(,[ugoa]*[-+=][rwxXst]*)*$`)
 )
 
 // setuidModes reports programs that run with their owner's rights.

@@ -2,13 +2,13 @@ package lint
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 // aptInstall returns the packages of an apt-get install.
@@ -195,7 +195,7 @@ func eachRPMInstall(v *rule.View, visit func(i *dockerfile.Instruction, cmd *she
 }
 
 // cleansRPM matches steps that leave no cache: they remove it, or mount one.
-var cleansRPM = regexp.MustCompile(`clean|/var/cache|--mount=type=cache`)
+var cleansRPM = lazyregexp.New(`clean|/var/cache|--mount=type=cache`)
 
 // piped reports whether something answers the questions: yes | apt-get …
 func piped(cmd *shell.Command) bool { return len(cmd.From) > 0 || cmd.Input != "" }

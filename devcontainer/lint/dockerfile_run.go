@@ -3,7 +3,6 @@ package lint
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 var (
@@ -24,7 +24,7 @@ var (
 
 // vendors are addresses whose owners' own instructions are to run what they send (November
 // 2026): a name that one organisation holds, and whatever lies below.
-var vendors = regexp.MustCompile(`^https://(sh\.rustup\.rs|static\.rust-lang\.org|(deb|rpm)\.nodesource\.com|get\.docker\.com|` +
+var vendors = lazyregexp.New(`^https://(sh\.rustup\.rs|static\.rust-lang\.org|(deb|rpm)\.nodesource\.com|get\.docker\.com|` +
 	`install\.python-poetry\.org|astral\.sh|bun\.sh|deno\.land|get\.pnpm\.io|getcomposer\.org|claude\.ai|starship\.rs|get\.sdkman\.io|` +
 	`get\.volta\.sh|fnm\.vercel\.app|pyenv\.run|get\.helm\.sh|dot\.net|get\.k3s\.io|sdk\.cloud\.google\.com|aka\.ms|` +
 	`raw\.githubusercontent\.com/(nvm-sh/nvm|ohmyzsh/ohmyzsh|Homebrew/install|dapr/cli|helm/helm|asdf-vm/asdf|` +

@@ -2,7 +2,6 @@ package lint
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,10 +11,11 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 // environmentFile are scripts that are read for the variables they set.
-var environmentFile = regexp.MustCompile(`(rc|profile|activate|environment|/env|env\.sh|setvars\.sh|nvm\.sh)$`)
+var environmentFile = lazyregexp.New(`(rc|profile|activate|environment|/env|env\.sh|setvars\.sh|nvm\.sh)$`)
 
 // lostEffects reports a RUN that ends with what ends with it: the folder, the variables
 // and the services of its shell.
@@ -95,7 +95,7 @@ func missingSudo(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
-var sudoNamed = regexp.MustCompile(`\bsudo(ers)?\b`)
+var sudoNamed = lazyregexp.New(`\bsudo(ers)?\b`)
 
 // mayBringSudo reports whether some step of the stage may install sudo, or does something
 // that is not known: a step that names it otherwise than as the program that it runs, a
@@ -186,7 +186,7 @@ func sparseLogs(v *rule.View) (out []rule.Finding) {
 }
 
 // archive matches files that ADD unpacks.
-var archive = regexp.MustCompile(`(?i)\.(tar|tar\.\w+|tgz|txz|tbz2?|tzst|gz|xz|bz2|zst)$`)
+var archive = lazyregexp.New(`(?i)\.(tar|tar\.\w+|tgz|txz|tbz2?|tzst|gz|xz|bz2|zst)$`)
 
 // addedFiles notes ADD of plain files, which COPY does without surprises.
 func addedFiles(v *rule.View) (out []rule.Finding) {

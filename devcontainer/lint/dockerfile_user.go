@@ -3,7 +3,6 @@ package lint
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/schema"
 	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 // leftToRoot reports whether the Dockerfile may leave the container to root, and
@@ -160,7 +160,7 @@ func mentioned(history []*dockerfile.Instruction, name string) bool {
 var (
 	// wide is a rule of sudoers(5) that lets somebody run everything, or
 	// everything below a folder, as anybody, without a password.
-	wide = regexp.MustCompile(`NOPASSWD\s*:\s*((\w+:\s*)*ALL\b|[^\n,]*[*])`)
+	wide = lazyregexp.New(`NOPASSWD\s*:\s*((\w+:\s*)*ALL\b|[^\n,]*[*])`)
 )
 
 // sudoers reports rules for sudo that give everything away: written by echo,

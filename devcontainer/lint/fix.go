@@ -2,7 +2,6 @@ package lint
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 
 	"github.com/org/claude-sandbox/devcontainer"
@@ -10,6 +9,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/schema"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 // maxRounds bounds how often Fix looks again at what it has written. Each
@@ -107,7 +107,7 @@ func (r report) asked(rules []string) bool {
 }
 
 // unquotedName is a name as JavaScript would take it.
-var unquotedName = regexp.MustCompile(`^([A-Za-z_$][A-Za-z0-9_$]*)[ \t]*:`)
+var unquotedName = lazyregexp.New(`^([A-Za-z_$][A-Za-z0-9_$]*)[ \t]*:`)
 
 // syntaxFixes attaches edits to findings that the parser reported.
 func (c *pass) syntaxFixes() {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 // eachHookText calls visit for every command of the configuration's own lifecycle
@@ -61,7 +61,7 @@ var before = []string{"cd", "pushd", "git", "cp", "mv", "curl", "wget", "ln", "m
 	"echo", "cat"}
 
 // guarded matches commands that ask whether a script is there, or go on without it.
-var guarded = regexp.MustCompile(`\[|\btest\b|\|\||\b(if|for|while|case)\b`)
+var guarded = lazyregexp.New(`\[|\btest\b|\|\||\b(if|for|while|case)\b`)
 
 // hookScripts reports scripts of the project that a hook calls and that do not run.
 func hookScripts(v *rule.View) (out []rule.Finding) {

@@ -3,7 +3,6 @@ package lint
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 // shown are the rights of the given kinds that the configuration and its Compose
@@ -368,7 +368,7 @@ func publishedPorts(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
-var loopback = regexp.MustCompile(`^(127\.[0-9.]+|\[::1\]|localhost):`)
+var loopback = lazyregexp.New(`^(127\.[0-9.]+|\[::1\]|localhost):`)
 
 // onAllAddresses reads -p: [[ADDRESS:]HOST_PORT:]CONTAINER_PORT[/PROTOCOL].
 func onAllAddresses(s string) bool {

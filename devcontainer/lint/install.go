@@ -3,16 +3,16 @@ package lint
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 // startsBash matches scripts that give themselves to bash before sh reads the rest.
-var startsBash = regexp.MustCompile(`exec\s+(\S*/)?(env\s+)?bash`)
+var startsBash = lazyregexp.New(`exec\s+(\S*/)?(env\s+)?bash`)
 
 // brokenInstalls reports an install.sh that its shell refuses.
 func brokenInstalls(v *rule.View) []rule.Finding {

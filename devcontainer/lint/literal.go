@@ -2,7 +2,6 @@ package lint
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -11,14 +10,15 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 // shellVariable is a variable as a shell replaces it. Text in capitals alone: a password may
 // have a dollar sign.
-var shellVariable = regexp.MustCompile(`\$[A-Z][A-Z0-9_]+\b|\$\((pwd|whoami|id -u|id -g|uname|hostname)\)`)
+var shellVariable = lazyregexp.New(`\$[A-Z][A-Z0-9_]+\b|\$\((pwd|whoami|id -u|id -g|uname|hostname)\)`)
 
 // promptVariable matches variables whose value a shell expands whenever it prompts.
-var promptVariable = regexp.MustCompile(`^(PS[0-4]|PROMPT_COMMAND)$`)
+var promptVariable = lazyregexp.New(`^(PS[0-4]|PROMPT_COMMAND)$`)
 
 // literalVariables reports variables of a shell in values that no shell reads.
 func literalVariables(v *rule.View) (out []rule.Finding) {
@@ -129,7 +129,7 @@ func imageRefused(text string) (message, hint string) {
 	return fmt.Sprintf("the engine refuses the image name %q", jsonc.Abbreviate(text)), hint
 }
 
-var hostAndPort = regexp.MustCompile(`^(\d+):(\d+)$`)
+var hostAndPort = lazyregexp.New(`^(\d+):(\d+)$`)
 
 // forwardedPairs reports ports that are written as docker's -p takes them.
 func forwardedPairs(v *rule.View) (out []rule.Finding) {
@@ -143,7 +143,7 @@ func forwardedPairs(v *rule.View) (out []rule.Finding) {
 }
 
 // extensionID is PUBLISHER.NAME, with a version, or with a minus to leave it out.
-var extensionID = regexp.MustCompile(`^-?[\w-]+\.[\w.-]+(@[\w.-]+)?$`)
+var extensionID = lazyregexp.New(`^-?[\w-]+\.[\w.-]+(@[\w.-]+)?$`)
 
 // editorNames reports customizations that no editor reads.
 func editorNames(v *rule.View) (out []rule.Finding) {

@@ -2,17 +2,17 @@ package lint
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 var (
-	socketName = regexp.MustCompile(`(?i)(docker|containerd|podman|crio|cri-dockerd|buildkitd)[^/]*\.sock$|docker\.sock\.raw$|/(lxd|` +
+	socketName = lazyregexp.New(`(?i)(docker|containerd|podman|crio|cri-dockerd|buildkitd)[^/]*\.sock$|docker\.sock\.raw$|/(lxd|` +
 		`incus)(/common/lxd)?/unix\.socket$|pipe[/\\]+docker_?engine`)
 	socketDirs = []string{"run", "var/run", "run/docker", "var/run/docker", "run/containerd", "var/run/containerd",
 		"run/podman", "var/run/podman", "run/buildkit", "run/crio", "run/user", "var/run/user", "run/k3s", "run/k3s/containerd",
@@ -78,7 +78,7 @@ func fromRootOrHome(m rights.Mount) bool {
 }
 
 // credentialPath finds a home folder that is written out.
-var credentialPath = regexp.MustCompile(`^(home|Users)/[^/]+($|/\.(ssh|aws|azure|kube|config|docker|gnupg|netrc|npmrc|claude|gitconfig|` +
+var credentialPath = lazyregexp.New(`^(home|Users)/[^/]+($|/\.(ssh|aws|azure|kube|config|docker|gnupg|netrc|npmrc|claude|gitconfig|` +
 	`git-credentials)($|/))`)
 
 // outsideProject reports whether a path in a Compose file leads out of the

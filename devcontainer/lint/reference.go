@@ -3,7 +3,6 @@ package lint
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/schema"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 // objectMounts reports readonly where the reference CLI drops it.
@@ -259,8 +259,8 @@ func duplicateTargets(v *rule.View) (out []rule.Finding) {
 }
 
 var (
-	shellWord = regexp.MustCompile(`^(&&|\|\|?|;|>>?|<)$`)
-	shellLine = regexp.MustCompile(`\s(&&|\|\|?|>>?)\s|;\s|\s`)
+	shellWord = lazyregexp.New(`^(&&|\|\|?|;|>>?|<)$`)
+	shellLine = lazyregexp.New(`\s(&&|\|\|?|>>?)\s|;\s|\s`)
 )
 
 // arrayCommands reports arrays that were meant for a shell.

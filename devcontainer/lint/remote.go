@@ -2,20 +2,20 @@ package lint
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/org"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 var (
 	// remoteSource matches what Compose and BuildKit fetch from elsewhere.
-	remoteSource = regexp.MustCompile(`^(oci|https?|git|ssh)://|^git@|^github\.com/`)
+	remoteSource = lazyregexp.New(`^(oci|https?|git|ssh)://|^git@|^github\.com/`)
 	// remotePinned matches a commit or a digest, which name one content for ever.
-	remotePinned = regexp.MustCompile(`#[0-9a-f]{40}(:|$)|@sha256:[0-9a-f]{64}$`)
+	remotePinned = lazyregexp.New(`#[0-9a-f]{40}(:|$)|@sha256:[0-9a-f]{64}$`)
 )
 
 // composeRemote reports Compose files and build contexts that come from

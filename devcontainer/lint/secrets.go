@@ -2,12 +2,12 @@ package lint
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 	"github.com/org/claude-sandbox/workspace/obeyed"
 
 	"github.com/org/claude-sandbox/devcontainer/rights"
@@ -156,18 +156,18 @@ func editorSockets(v *rule.View) []rule.Finding {
 }
 
 var (
-	secretName = regexp.MustCompile(`(?i)(TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?)(_|$)`)
+	secretName = lazyregexp.New(`(?i)(TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?)(_|$)`)
 	// keyForm are forms that issuers document: Anthropic, OpenAI, GitHub,
 	// GitLab, AWS, Google, Slack, npm, PEM.
-	keyForm = regexp.MustCompile(`^(sk-ant-|sk-proj-|gh[pousr]_[A-Za-z0-9]{20}|github_pat_|glpat-|A[KS]IA[A-Z0-9]{16}|` +
+	keyForm = lazyregexp.New(`^(sk-ant-|sk-proj-|gh[pousr]_[A-Za-z0-9]{20}|github_pat_|glpat-|A[KS]IA[A-Z0-9]{16}|` +
 		`AIza[A-Za-z0-9_-]{30}|xox[abprs]-|npm_[A-Za-z0-9]{30}|-----BEGIN [A-Z ]*PRIVATE KEY)`)
-	random = regexp.MustCompile(`^[A-Za-z0-9+/=_.-]{20,}$`)
+	random = lazyregexp.New(`^[A-Za-z0-9+/=_.-]{20,}$`)
 	// exampleKey are keys of documentation and of generators, which open nothing.
-	exampleKey = regexp.MustCompile(`(?i)example(key)?$|^django-insecure-|` +
+	exampleKey = lazyregexp.New(`(?i)example(key)?$|^django-insecure-|` +
 		`^(your|my|change|insert|replace|dummy|fake|sample|example|placeholder)[-_]`)
-	wordPart = regexp.MustCompile(`^([a-z]+|[A-Z]+|[A-Z][a-z]+|[0-9]{1,4})$`)
-	digit    = regexp.MustCompile(`[0-9]`)
-	letter   = regexp.MustCompile(`[A-Za-z]`)
+	wordPart = lazyregexp.New(`^([a-z]+|[A-Z]+|[A-Z][a-z]+|[0-9]{1,4})$`)
+	digit    = lazyregexp.New(`[0-9]`)
+	letter   = lazyregexp.New(`[A-Za-z]`)
 )
 
 // spoken reports whether a value is made of words and small numbers, as people choose
@@ -185,8 +185,8 @@ func isPassword(name, value string) bool {
 }
 
 var (
-	passwordName = regexp.MustCompile(`(?i)(PASSWORD|PASSWD|_PWD)$`)
-	plainValue   = regexp.MustCompile(`(?i)^(true|false|yes|no|on|off|none|null|[0-9]{1,4}|x+|\*+|(my|your|db|test|dev|local|app)?[-_]?` +
+	passwordName = lazyregexp.New(`(?i)(PASSWORD|PASSWD|_PWD)$`)
+	plainValue   = lazyregexp.New(`(?i)^(true|false|yes|no|on|off|none|null|[0-9]{1,4}|x+|\*+|(my|your|db|test|dev|local|app)?[-_]?` +
 		`(password|passw0rd|pass|secret|postgres(ql)?|root|admin|mysql|mariadb|mongo|redis|rabbitmq|guest|user|minio(admin)?|sa|default|` +
 		`dev|test|example|changeme|change-me|letmein|vscode)[-_]?[0-9]{0,4}!?)$`)
 )

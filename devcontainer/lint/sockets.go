@@ -2,40 +2,40 @@ package lint
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 // sockets are places where the session of a user, or the machine, listens, and
 // what whoever connects there can do. An engine's socket is another rule
 // (isSocket): it gives the host away as a whole.
 var sockets = []struct {
-	place *regexp.Regexp // of a source with slashes, variables as they are written
+	place *lazyregexp.Regexp // of a source with slashes, variables as they are written
 	what  string
 	can   string
 }{
-	{regexp.MustCompile(`(?i)/\.X11-unix(/|$)|/\.ICE-unix(/|$)|/\.Xauthority$|\bXAUTHORITY\b`), "the X server",
+	{lazyregexp.New(`(?i)/\.X11-unix(/|$)|/\.ICE-unix(/|$)|/\.Xauthority$|\bXAUTHORITY\b`), "the X server",
 		"reads every key that is typed and types into every window"},
-	{regexp.MustCompile(`/wayland-[0-9]+(\.lock)?$|\bWAYLAND_DISPLAY\b|^/mnt/wslg(/|$)`), "the desktop (Wayland)",
+	{lazyregexp.New(`/wayland-[0-9]+(\.lock)?$|\bWAYLAND_DISPLAY\b|^/mnt/wslg(/|$)`), "the desktop (Wayland)",
 		"reads the clipboard and opens windows that look like others"},
-	{regexp.MustCompile(`/run/user/[^/]+/pulse(/native)?/?$|/pulse/native$|^/tmp/pulse-|/pipewire-[0-9]+(-manager)?$|\bPULSE_SERVER\b`),
+	{lazyregexp.New(`/run/user/[^/]+/pulse(/native)?/?$|/pulse/native$|^/tmp/pulse-|/pipewire-[0-9]+(-manager)?$|\bPULSE_SERVER\b`),
 		"the sound server", "hears the microphone"},
-	{regexp.MustCompile(`\bSSH_AUTH_SOCK\b|/ssh-auth\.sock$|/ssh-[^/]+/agent\.[0-9]+$|/(openssh-)?ssh-agent(\.sock(et)?)?$|` +
+	{lazyregexp.New(`\bSSH_AUTH_SOCK\b|/ssh-auth\.sock$|/ssh-[^/]+/agent\.[0-9]+$|/(openssh-)?ssh-agent(\.sock(et)?)?$|` +
 		`/keyring/(\.?ssh|control)$|^/run/host-services/?$|/\.?1password/.*agent\.sock$`), "the SSH agent", "signs with all keys of the user"},
-	{regexp.MustCompile(`S\.(gpg-agent|scdaemon|dirmngr|keyboxd)[^/]*$|/run/user/[^/]+/gnupg(/|$)`), "the GnuPG agent",
+	{lazyregexp.New(`S\.(gpg-agent|scdaemon|dirmngr|keyboxd)[^/]*$|/run/user/[^/]+/gnupg(/|$)`), "the GnuPG agent",
 		"signs and decrypts with all keys of the user"},
-	{regexp.MustCompile(`^/(var/)?run/dbus(/|$)|/run/user/[^/]+/bus$|system_bus_socket$|\bDBUS_SESSION_BUS_ADDRESS\b`), "D-Bus",
+	{lazyregexp.New(`^/(var/)?run/dbus(/|$)|/run/user/[^/]+/bus$|system_bus_socket$|\bDBUS_SESSION_BUS_ADDRESS\b`), "D-Bus",
 		"starts programs on the host"},
-	{regexp.MustCompile(`^/(var/)?run/systemd(/|$)|/run/user/[^/]+/systemd(/|$)`), "systemd", "starts programs on the host"},
-	{regexp.MustCompile(`^/(var/)?run/libvirt(/|$)|/libvirt-sock(-ro)?$`), "the manager of virtual machines",
+	{lazyregexp.New(`^/(var/)?run/systemd(/|$)|/run/user/[^/]+/systemd(/|$)`), "systemd", "starts programs on the host"},
+	{lazyregexp.New(`^/(var/)?run/libvirt(/|$)|/libvirt-sock(-ro)?$`), "the manager of virtual machines",
 		"starts machines with the host's disks"},
 }
 
 // runtimeFolder is the variable of the host for the folder of the session's sockets.
-var runtimeFolder = regexp.MustCompile(`\$\{?(?:(?:localEnv|env):)?XDG_RUNTIME_DIR(?::?-?[^}]*)?\}|\$XDG_RUNTIME_DIR\b`)
+var runtimeFolder = lazyregexp.New(`\$\{?(?:(?:localEnv|env):)?XDG_RUNTIME_DIR(?::?-?[^}]*)?\}|\$XDG_RUNTIME_DIR\b`)
 
 // sessionSocket says whose socket a mount gives to the container and what that allows, or
 // nothing.
@@ -85,4 +85,4 @@ func mountsSession(r rights.Right) bool {
 
 // sessionFolder matches the folder of a user's session, where an engine without
 // root listens, too.
-var sessionFolder = regexp.MustCompile(`^/(var/)?run/user/[^/]+$`)
+var sessionFolder = lazyregexp.New(`^/(var/)?run/user/[^/]+$`)

@@ -2,13 +2,13 @@ package lint
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 // startImages returns the images that the configuration and its services start
@@ -82,7 +82,7 @@ func builds(c *rule.View) bool {
 		c.Root.Member("dockerComposeFile") != nil
 }
 
-var exactVersion = regexp.MustCompile(`^v?\d+\.\d+\.\d+`)
+var exactVersion = lazyregexp.New(`^v?\d+\.\d+\.\d+`)
 
 // namedFeatures returns the configuration's Features whose names depend on no
 // variable.
@@ -200,7 +200,7 @@ func lockEntry(v *rule.View, id string, entry *jsonc.Node) (out []rule.Finding) 
 	return out
 }
 
-var exactPart = regexp.MustCompile(`^\d+(\.\d+){0,2}$`)
+var exactPart = lazyregexp.New(`^\d+(\.\d+){0,2}$`)
 
 func dependedOn(entries *jsonc.Node, id string) bool {
 	return slices.ContainsFunc(entries.Members, func(m jsonc.Member) bool {

@@ -3,7 +3,6 @@ package lint
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 // A comment can switch a rule off for the line that it stands on, or for what
@@ -22,7 +22,7 @@ import (
 //
 // The reason is mandatory, and a comment that switches nothing off is a finding
 // itself: an exception must not outlive what it was made for.
-var ignoreComment = regexp.MustCompile(`^sbx-ignore\b[ \t]*([A-Za-z0-9, ]*?)[ \t]*(?::[ \t]*(.*))?$`)
+var ignoreComment = lazyregexp.New(`^sbx-ignore\b[ \t]*([A-Za-z0-9, ]*?)[ \t]*(?::[ \t]*(.*))?$`)
 
 // suppression is one such comment.
 type suppression struct {

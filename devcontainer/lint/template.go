@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -15,13 +14,14 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 var (
-	templateOption = regexp.MustCompile(`\$\{templateOption:\s*(\w+?)\s*\}`)   // as the reference CLI replaces it
-	anyOption      = regexp.MustCompile(`\$\{templateOption:\s*([^}]*?)\s*\}`) // as somebody may have meant it
-	optionName     = regexp.MustCompile(`^\w+$`)
-	wholeVersion   = regexp.MustCompile(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
+	templateOption = lazyregexp.New(`\$\{templateOption:\s*(\w+?)\s*\}`)   // as the reference CLI replaces it
+	anyOption      = lazyregexp.New(`\$\{templateOption:\s*([^}]*?)\s*\}`) // as somebody may have meant it
+	optionName     = lazyregexp.New(`^\w+$`)
+	wholeVersion   = lazyregexp.New(`^\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 )
 
 // identity compares what a Template or Feature is called with where it lies.

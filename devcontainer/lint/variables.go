@@ -2,7 +2,6 @@ package lint
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -10,10 +9,11 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 // reference is a variable as the reference CLI finds it.
-var reference = regexp.MustCompile(`\$\{(.*?)\}`)
+var reference = lazyregexp.New(`\$\{(.*?)\}`)
 
 // knownVariables are those of the specification.
 var knownVariables = []string{"localEnv", "containerEnv", "localWorkspaceFolder", "localWorkspaceFolderBasename",

@@ -2,31 +2,32 @@ package migrate
 
 import (
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 // The names in this file are known to be harmless. All else may be a secret: it is neither
 // taken nor shown.
 
 var (
-	modelForm = regexp.MustCompile(`^(opus|sonnet|haiku|opusplan|` +
+	modelForm = lazyregexp.New(`^(opus|sonnet|haiku|opusplan|` +
 		`claude-([0-9]{1,2}-){0,2}[a-z]{3,10}(-[0-9]{1,2}){0,2}(-20[0-9]{6}|-latest)?)(\[1m\])?$`)
-	harmlessValue = regexp.MustCompile(`^(?i:[0-9]{1,3}|true|false|yes|no|on|off|` +
+	harmlessValue = lazyregexp.New(`^(?i:[0-9]{1,3}|true|false|yes|no|on|off|` +
 		`trace|debug|verbose|info|notice|warn|warning|error|fatal|silent)$`)
-	secretName = regexp.MustCompile(`PASS|PWD|SECRET|TOKEN|KEY|CRED|AUTH|BEARER|COOKIE|SESSION|SIGNATURE|` +
+	secretName = lazyregexp.New(`PASS|PWD|SECRET|TOKEN|KEY|CRED|AUTH|BEARER|COOKIE|SESSION|SIGNATURE|` +
 		`(^|_)(PIN|OTP|TOTP|MFA|CVV|CVC|CODE|SIG|SALT|SEED|ID|USER|LOGIN|ACCOUNT)(_|$)`)
-	variableForm  = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,79}$`)
-	referenceForm = regexp.MustCompile(`^\$\{([A-Z][A-Z0-9_]{0,79})\}$`)
-	packageForm   = regexp.MustCompile(`^(?:@([a-z][a-z0-9-]*)/)?([a-z][a-z0-9._-]*)(?:@(?:latest|[0-9]{1,3}(?:\.[0-9]{1,3}){0,2}))?$`)
-	hostForm      = regexp.MustCompile(`^(?:\*\.)?([a-z0-9_-]+(?:\.[a-z0-9_-]+)*)(?::[0-9]{1,5})?$`)
-	wordsForm     = regexp.MustCompile(`^[A-Za-z0-9]+([._-]{1,2}[A-Za-z0-9]+)*$`)
-	hexForm       = regexp.MustCompile(`^(?i:[0-9a-f]{8,})$`)
-	digit         = regexp.MustCompile(`[0-9]`)
-	consonants    = regexp.MustCompile(`(?i)[b-df-hj-np-tv-xz]{5}`)
-	turn          = regexp.MustCompile(`[a-z][A-Z]`)
-	digits        = regexp.MustCompile(`[0-9]+`)
+	variableForm  = lazyregexp.New(`^[A-Z][A-Z0-9_]{0,79}$`)
+	referenceForm = lazyregexp.New(`^\$\{([A-Z][A-Z0-9_]{0,79})\}$`)
+	packageForm   = lazyregexp.New(`^(?:@([a-z][a-z0-9-]*)/)?([a-z][a-z0-9._-]*)(?:@(?:latest|[0-9]{1,3}(?:\.[0-9]{1,3}){0,2}))?$`)
+	hostForm      = lazyregexp.New(`^(?:\*\.)?([a-z0-9_-]+(?:\.[a-z0-9_-]+)*)(?::[0-9]{1,5})?$`)
+	wordsForm     = lazyregexp.New(`^[A-Za-z0-9]+([._-]{1,2}[A-Za-z0-9]+)*$`)
+	hexForm       = lazyregexp.New(`^(?i:[0-9a-f]{8,})$`)
+	digit         = lazyregexp.New(`[0-9]`)
+	consonants    = lazyregexp.New(`(?i)[b-df-hj-np-tv-xz]{5}`)
+	turn          = lazyregexp.New(`[a-z][A-Z]`)
+	digits        = lazyregexp.New(`[0-9]+`)
 )
 
 // harmlessFlags are arguments that have no value.

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/settings"
 )
@@ -32,9 +32,9 @@ type claudeSettings struct {
 }
 
 var (
-	fetchForm  = regexp.MustCompile(`^WebFetch\(domain:([^()\s]+)\)$`)
-	bashForm   = regexp.MustCompile(`^Bash\(([a-z0-9]+)[ :)]`)
-	serverForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	fetchForm  = lazyregexp.New(`^WebFetch\(domain:([^()\s]+)\)$`)
+	bashForm   = lazyregexp.New(`^Bash\(([a-z0-9]+)[ :)]`)
+	serverForm = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
 )
 
 // presetOf is the preset that opens what a program fetches.
@@ -170,7 +170,7 @@ func bounded(list []string) []string { return list[:min(len(list), maxItems)] }
 
 var redactor = redact.New(redact.Options{Patterns: true})
 
-var shortRule = regexp.MustCompile(`^(Bash|Read|Edit|Write|MultiEdit|NotebookEdit|Glob|Grep|WebFetch|WebSearch|Task)` +
+var shortRule = lazyregexp.New(`^(Bash|Read|Edit|Write|MultiEdit|NotebookEdit|Glob|Grep|WebFetch|WebSearch|Task)` +
 	`(?:$|\((?:([a-z]+)[ :)])?)`)
 
 // inShort is a permission without what may be a secret in it: the tool of Claude, and of a

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
@@ -23,31 +23,31 @@ const (
 
 // installRules are lines by which a manifest has an install run a program, by the
 // file's name in lower case.
-var installRules = map[string]*regexp.Regexp{
-	"package.json": regexp.MustCompile(
+var installRules = map[string]*lazyregexp.Regexp{
+	"package.json": lazyregexp.New(
 		`"(pre|post)?(install|prepare|pack|publish|version|uninstall|dependencies)"\s*:|"prepublishOnly"\s*:|` +
 			`"(gypfile|bin)"\s*:|"packageManager"\s*:.*://`),
-	"composer.json":  regexp.MustCompile(`"(pre|post)-[a-z-]+"\s*:|"allow-plugins"\s*:`),
-	"pyproject.toml": regexp.MustCompile(`^\s*(build-backend|backend-path|requires|\[build-system\]|\[tool\.[\w.-]*build)`),
-	"setup.py":       regexp.MustCompile(`\S`),
-	"cargo.toml":     regexp.MustCompile(`^\s*(build|links|proc-macro)\s*=|^\s*\[build-dependencies`),
-	"build.rs":       regexp.MustCompile(`\S`),
-	"binding.gyp":    regexp.MustCompile(`\S`),
-	".npmrc":         regexp.MustCompile(`\S`),
-	".yarnrc.yml":    regexp.MustCompile(`\S`),
-	".pnpmfile.cjs":  regexp.MustCompile(`\S`),
-	"pip.conf":       regexp.MustCompile(`\S`),
-	"extconf.rb":     regexp.MustCompile(`\S`),
+	"composer.json":  lazyregexp.New(`"(pre|post)-[a-z-]+"\s*:|"allow-plugins"\s*:`),
+	"pyproject.toml": lazyregexp.New(`^\s*(build-backend|backend-path|requires|\[build-system\]|\[tool\.[\w.-]*build)`),
+	"setup.py":       lazyregexp.New(`\S`),
+	"cargo.toml":     lazyregexp.New(`^\s*(build|links|proc-macro)\s*=|^\s*\[build-dependencies`),
+	"build.rs":       lazyregexp.New(`\S`),
+	"binding.gyp":    lazyregexp.New(`\S`),
+	".npmrc":         lazyregexp.New(`\S`),
+	".yarnrc.yml":    lazyregexp.New(`\S`),
+	".pnpmfile.cjs":  lazyregexp.New(`\S`),
+	"pip.conf":       lazyregexp.New(`\S`),
+	"extconf.rb":     lazyregexp.New(`\S`),
 }
 
 // lockFiles name the packages of an install and where they come from. packageSource is a
 // place in one, with its host; registries are the domains of the public ones.
 var (
-	lockFiles = regexp.MustCompile(`^(package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|bun\.lock|deno\.lock|poetry\.lock|` +
+	lockFiles = lazyregexp.New(`^(package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|bun\.lock|deno\.lock|poetry\.lock|` +
 		`uv\.lock|pdm\.lock|pipfile\.lock|gemfile\.lock|cargo\.lock|requirements.*\.txt)$`)
-	packageSource = regexp.MustCompile(`(?i)(?:\bresolved"?:?|\btarball:|\bremote:|\b(?:registry|url|source) =|"url":|` +
+	packageSource = lazyregexp.New(`(?i)(?:\bresolved"?:?|\btarball:|\bremote:|\b(?:registry|url|source) =|"url":|` +
 		`--(?:extra-)?index-url|--find-links|\s@)[\s={"']*(?:[a-z]+\+)?(?:https?|git|ssh)://([^/\s"'#]+)`)
-	registries = regexp.MustCompile(`(^|\.)(npmjs\.org|yarnpkg\.com|jsr\.io|pypi\.org|pythonhosted\.org|rubygems\.org|crates\.io)$`)
+	registries = lazyregexp.New(`(^|\.)(npmjs\.org|yarnpkg\.com|jsr\.io|pypi\.org|pythonhosted\.org|rubygems\.org|crates\.io)$`)
 )
 
 // hostOf is the host from which a line of a lock file takes a package; "" = it names none.
@@ -63,7 +63,7 @@ func hostOf(line []byte) string {
 
 // fetches finds a program that comes from the network, or from a text that nobody can
 // read, and is run at once.
-var fetches = regexp.MustCompile(`(?i)\b(curl|wget|base64|xxd|invoke-webrequest|iwr|irm)\b.*(\|\s*(sudo\s+)?(env\s+)?(/\S*/)?` +
+var fetches = lazyregexp.New(`(?i)\b(curl|wget|base64|xxd|invoke-webrequest|iwr|irm)\b.*(\|\s*(sudo\s+)?(env\s+)?(/\S*/)?` +
 	`((ba|z|da|k|a|fi)?sh|python[0-9.]*|perl|ruby|node|php|iex|source)\b)` +
 	`|\b(eval|source|sh|bash|zsh|iex)\b.*(\$\(|<\(|` + "`" + `|\()\s*(curl|wget|base64|xxd|iwr|irm|invoke-webrequest)\b`)
 
@@ -76,11 +76,11 @@ var secretWords = [][]byte{[]byte("secret"), []byte("token"), []byte("passw"), [
 	[]byte("privatekey"), []byte("private_key"), []byte("private-key"), []byte("credential"), []byte("authorization")}
 
 // urlUser finds a password in an address.
-var urlUser = regexp.MustCompile(`://[^\s/:@"'$<{]+:[^\s/:@"'$<{]{6,}@`)
+var urlUser = lazyregexp.New(`://[^\s/:@"'$<{]+:[^\s/:@"'$<{]{6,}@`)
 
 // look looks at the lines that a file got.
 type look struct {
-	install *regexp.Regexp // nil = the file installs nothing
+	install *lazyregexp.Regexp // nil = the file installs nothing
 	json    bool
 	secrets *redact.Redactor
 	tokens  bool            // the hunk holds one of a known form
@@ -259,7 +259,7 @@ func unescaped(line []byte) []byte {
 	})
 }
 
-var unicodeEscape = regexp.MustCompile(`\\u[0-9a-fA-F]{4}`)
+var unicodeEscape = lazyregexp.New(`\\u[0-9a-fA-F]{4}`)
 
 // shortened is the beginning of a line without the blanks around it.
 func shortened(line []byte) string {
@@ -383,10 +383,10 @@ func (s *scripts) add(r rune) bool {
 }
 
 // short are names that Windows may have given to other files.
-var short = regexp.MustCompile(`^[^.~]{1,6}~[0-9](\.[^.]{0,3})?$`)
+var short = lazyregexp.New(`^[^.~]{1,6}~[0-9](\.[^.]{0,3})?$`)
 
 // reserved are names that Windows takes for devices.
-var reserved = regexp.MustCompile(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$`)
+var reserved = lazyregexp.New(`(?i)^(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?$`)
 
 // misleads says why a path is another one than it looks like; "" when it is not.
 func misleads(rel string) string {

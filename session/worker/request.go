@@ -9,7 +9,6 @@ import (
 	"io"
 	"path"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/org/claude-sandbox/agent/structured"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 	"github.com/org/claude-sandbox/internal/visible"
 )
 
@@ -87,9 +87,9 @@ var members = map[Op][]string{
 }
 
 var (
-	goodID       = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,100}$`)
-	goodWorkflow = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9_-]|\.[a-z0-9_-]){0,59}$`)
-	goodTool     = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,99}$`)
+	goodID       = lazyregexp.New(`^[A-Za-z0-9._:-]{1,100}$`)
+	goodWorkflow = lazyregexp.New(`^[a-z0-9](?:[a-z0-9_-]|\.[a-z0-9_-]){0,59}$`)
+	goodTool     = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_]{0,99}$`)
 )
 
 // Error is why a request failed.

@@ -1,21 +1,21 @@
 package detect
 
-import "regexp"
+import "github.com/org/claude-sandbox/internal/lazyregexp"
 
 // browser is a package that fetches a browser when it is installed, or on demand.
 type browser struct {
-	file   *regexp.Regexp // in a file that lists dependencies
-	preset string         // where the browser comes from; "" = hosts
+	file   *lazyregexp.Regexp // in a file that lists dependencies
+	preset string             // where the browser comes from; "" = hosts
 	hosts  []string
 	reason string
 }
 
 var browsers = []browser{
-	{file: regexp.MustCompile(`(?:^|["'\s])(?:@playwright/test|pytest-playwright|playwright)["']?\s*(?:[:=<>~,\]]|$)`),
+	{file: lazyregexp.New(`(?:^|["'\s])(?:@playwright/test|pytest-playwright|playwright)["']?\s*(?:[:=<>~,\]]|$)`),
 		preset: "playwright", reason: "browsers of Playwright"},
-	{file: regexp.MustCompile(`"puppeteer"\s*:`), hosts: []string{"storage.googleapis.com"},
+	{file: lazyregexp.New(`"puppeteer"\s*:`), hosts: []string{"storage.googleapis.com"},
 		reason: "browsers of Puppeteer, from a name that holds everybody's buckets; its install works without"},
-	{file: regexp.MustCompile(`"cypress"\s*:`), hosts: []string{"download.cypress.io", "cdn.cypress.io"},
+	{file: lazyregexp.New(`"cypress"\s*:`), hosts: []string{"download.cypress.io", "cdn.cypress.io"},
 		reason: "the program of Cypress, without which its install fails"},
 }
 

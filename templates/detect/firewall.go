@@ -2,8 +2,9 @@ package detect
 
 import (
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 // scriptFolder is where dev containers keep the script of their own firewall.
@@ -12,11 +13,11 @@ const scriptFolder = ".devcontainer"
 var (
 	// listStart and listEnd are what stands around a list of words in a shell
 	// script: for x in A \, HOSTS=(A, HOSTS="A, "A"; do.
-	listStart = regexp.MustCompile(`^\s*(for\s+\w+\s+in\s|(readonly\s+|declare\s+-\w+\s+|local\s+)?\w+\+?=[("']|\)\s*$)?`)
-	listEnd   = regexp.MustCompile(`(\s#.*|\\|;\s*do|["')]+)\s*$`)
+	listStart = lazyregexp.New(`^\s*(for\s+\w+\s+in\s|(readonly\s+|declare\s+-\w+\s+|local\s+)?\w+\+?=[("']|\)\s*$)?`)
+	listEnd   = lazyregexp.New(`(\s#.*|\\|;\s*do|["')]+)\s*$`)
 	// hostWord is a name with a domain of letters at its end. Names of shell
 	// scripts look alike and are none.
-	hostWord = regexp.MustCompile(`(?i)^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}$`)
+	hostWord = lazyregexp.New(`(?i)^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}$`)
 )
 
 // firewallScripts proposes the hosts that a script of the project's own firewall

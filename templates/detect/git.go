@@ -1,8 +1,8 @@
 package detect
 
-import "regexp"
+import "github.com/org/claude-sandbox/internal/lazyregexp"
 
-var gitURL = regexp.MustCompile(`^\s*url\s*=\s*"?([^\s"]+)`)
+var gitURL = lazyregexp.New(`^\s*url\s*=\s*"?([^\s"]+)`)
 
 // git proposes where the repository and its submodules live. The files are
 // read as text: git itself would obey what else they say.

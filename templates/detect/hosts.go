@@ -2,38 +2,39 @@ package detect
 
 import (
 	"bytes"
-	"regexp"
+
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 // source is a kind of file that names where packages come from.
 type source struct {
-	name    string         // file name, below any of the tree's folders
-	reason  string         //
-	address *regexp.Regexp // its first group is the address
+	name    string             // file name, below any of the tree's folders
+	reason  string             //
+	address *lazyregexp.Regexp // its first group is the address
 }
 
 // sources are written line by line; a token stands elsewhere in each of them
 // than the address, and an address with a password loses it in offer.
 var sources = []source{
-	{".npmrc", "registry of npm", regexp.MustCompile(`^\s*(?:@[\w.~-]+:)?registry\s*=\s*["']?(https?://[^\s"']+)`)},
-	{".yarnrc.yml", "registry of yarn", regexp.MustCompile(`^\s*npmRegistryServer\s*:\s*["']?(https?://[^\s"']+)`)},
-	{".yarnrc", "registry of yarn", regexp.MustCompile(`^\s*registry\s+["']?(https?://[^\s"']+)`)},
-	{"package-lock.json", "packages in the lock file", regexp.MustCompile(`"resolved"\s*:\s*"((?:git\+)?(?:https?|ssh)://[^"]+)"`)},
-	{"yarn.lock", "packages in the lock file", regexp.MustCompile(`^\s*resolved\s+"(https?://[^"]+)"`)},
-	{"pnpm-lock.yaml", "packages in the lock file", regexp.MustCompile(`\btarball\s*:\s*["']?(https?://[^\s"',}]+)`)},
-	{"pip.conf", "index of pip", regexp.MustCompile(`^\s*(?:extra-)?index-url\s*=\s*(https?://\S+)`)},
+	{".npmrc", "registry of npm", lazyregexp.New(`^\s*(?:@[\w.~-]+:)?registry\s*=\s*["']?(https?://[^\s"']+)`)},
+	{".yarnrc.yml", "registry of yarn", lazyregexp.New(`^\s*npmRegistryServer\s*:\s*["']?(https?://[^\s"']+)`)},
+	{".yarnrc", "registry of yarn", lazyregexp.New(`^\s*registry\s+["']?(https?://[^\s"']+)`)},
+	{"package-lock.json", "packages in the lock file", lazyregexp.New(`"resolved"\s*:\s*"((?:git\+)?(?:https?|ssh)://[^"]+)"`)},
+	{"yarn.lock", "packages in the lock file", lazyregexp.New(`^\s*resolved\s+"(https?://[^"]+)"`)},
+	{"pnpm-lock.yaml", "packages in the lock file", lazyregexp.New(`\btarball\s*:\s*["']?(https?://[^\s"',}]+)`)},
+	{"pip.conf", "index of pip", lazyregexp.New(`^\s*(?:extra-)?index-url\s*=\s*(https?://\S+)`)},
 	{"requirements.txt", "index of pip",
-		regexp.MustCompile(`^\s*(?:--extra-index-url|--index-url|-i|--find-links|-f)[\s=]+(https?://\S+)`)},
-	{"pyproject.toml", "index of Python packages", regexp.MustCompile(`^\s*(?:index-)?url\s*=\s*["'](https?://[^"']+)`)},
-	{"Pipfile", "index of Python packages", regexp.MustCompile(`^\s*url\s*=\s*["'](https?://[^"']+)`)},
-	{"uv.lock", "packages in the lock file", regexp.MustCompile(`\b(?:registry|url)\s*=\s*"(https?://[^"]+)"`)},
-	{"poetry.lock", "packages in the lock file", regexp.MustCompile(`^\s*url\s*=\s*"(https?://[^"]+)"`)},
-	{"go.env", "proxy of Go modules", regexp.MustCompile(`^\s*(?:export\s+)?GOPROXY\s*=\s*["']?(https?://[^\s"',|]+)`)},
-	{".envrc", "proxy of Go modules", regexp.MustCompile(`^\s*(?:export\s+)?GOPROXY\s*=\s*["']?(https?://[^\s"',|]+)`)},
-	{".cargo/config.toml", "registry of Cargo", regexp.MustCompile(`^\s*(?:index|registry)\s*=\s*"((?:sparse\+)?https?://[^"]+)`)},
-	{"Cargo.lock", "packages in the lock file", regexp.MustCompile(`^\s*source\s*=\s*"(?:registry|git)\+(https?://[^"]+)"`)},
-	{"Gemfile", "source of gems", regexp.MustCompile(`^\s*source\s+["'](https?://[^"']+)`)},
-	{"nuget.config", "source of .NET packages", regexp.MustCompile(`\bvalue\s*=\s*"(https?://[^"]+)"`)},
+		lazyregexp.New(`^\s*(?:--extra-index-url|--index-url|-i|--find-links|-f)[\s=]+(https?://\S+)`)},
+	{"pyproject.toml", "index of Python packages", lazyregexp.New(`^\s*(?:index-)?url\s*=\s*["'](https?://[^"']+)`)},
+	{"Pipfile", "index of Python packages", lazyregexp.New(`^\s*url\s*=\s*["'](https?://[^"']+)`)},
+	{"uv.lock", "packages in the lock file", lazyregexp.New(`\b(?:registry|url)\s*=\s*"(https?://[^"]+)"`)},
+	{"poetry.lock", "packages in the lock file", lazyregexp.New(`^\s*url\s*=\s*"(https?://[^"]+)"`)},
+	{"go.env", "proxy of Go modules", lazyregexp.New(`^\s*(?:export\s+)?GOPROXY\s*=\s*["']?(https?://[^\s"',|]+)`)},
+	{".envrc", "proxy of Go modules", lazyregexp.New(`^\s*(?:export\s+)?GOPROXY\s*=\s*["']?(https?://[^\s"',|]+)`)},
+	{".cargo/config.toml", "registry of Cargo", lazyregexp.New(`^\s*(?:index|registry)\s*=\s*"((?:sparse\+)?https?://[^"]+)`)},
+	{"Cargo.lock", "packages in the lock file", lazyregexp.New(`^\s*source\s*=\s*"(?:registry|git)\+(https?://[^"]+)"`)},
+	{"Gemfile", "source of gems", lazyregexp.New(`^\s*source\s+["'](https?://[^"']+)`)},
+	{"nuget.config", "source of .NET packages", lazyregexp.New(`\bvalue\s*=\s*"(https?://[^"]+)"`)},
 }
 
 // registries proposes the hosts that packages come from.

@@ -3,13 +3,13 @@ package detect
 import (
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 // composeFiles are the names that Compose looks for, in its order.
@@ -23,7 +23,7 @@ var usualPorts = map[string]string{
 }
 
 // serviceName is a name of one label: no such name is anybody's on the internet.
-var serviceName = regexp.MustCompile(`^[a-z]([a-z0-9_-]*[a-z0-9])?$`)
+var serviceName = lazyregexp.New(`^[a-z]([a-z0-9_-]*[a-z0-9])?$`)
 
 // Services are those of Report.Services, of the project in dir, without a look at anything
 // else in it; none where it cannot be read.

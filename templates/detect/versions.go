@@ -3,16 +3,17 @@ package detect
 import (
 	"bytes"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 // versionFile is a file that states the version of a language.
 type versionFile struct {
-	name  string         // "*.x" = any file that ends so; the highest of their versions counts
-	value *regexp.Regexp // its first group is the version or a range
+	name  string             // "*.x" = any file that ends so; the highest of their versions counts
+	value *lazyregexp.Regexp // its first group is the version or a range
 	// choose makes the version of an image's tag of that; "" = it says nothing.
 	choose func(value string) string
 }
@@ -35,8 +36,8 @@ func asStated(parts int, candidates ...string) func(string) string {
 }
 
 var (
-	plainVersion = regexp.MustCompile(`^[vV=]*(?:go|ruby-|python-|cpython-|nodejs-|rust-)?(\d+(?:\.\d+){0,2})$`)
-	rangeText    = regexp.MustCompile(`^[\d.xX*\s<>=!~^|,vV-]+$`)
+	plainVersion = lazyregexp.New(`^[vV=]*(?:go|ruby-|python-|cpython-|nodejs-|rust-)?(\d+(?:\.\d+){0,2})$`)
+	rangeText    = lazyregexp.New(`^[\d.xX*\s<>=!~^|,vV-]+$`)
 )
 
 // nodeNames are the code names of Node's long-term versions, as nvm takes them.
@@ -88,7 +89,7 @@ func chooseDotnet(value string) string {
 	return ""
 }
 
-var framework = regexp.MustCompile(`\bnet(\d+\.\d+)`)
+var framework = lazyregexp.New(`\bnet(\d+\.\d+)`)
 
 // highestFramework takes the newest of several targets: its SDK builds for the older ones.
 func highestFramework(value string) (highest string) {
@@ -107,65 +108,65 @@ func higher(a, b string) string {
 
 // toolVersions is asdf's file, which mise reads as well.
 func toolVersions(name string, choose func(string) string) versionFile {
-	return versionFile{".tool-versions", regexp.MustCompile(`(?m)^` + name + `[ \t]+(?:temurin-|openjdk-|adoptopenjdk-)?([\d.]+)`), choose}
+	return versionFile{".tool-versions", lazyregexp.New(`(?m)^` + name + `[ \t]+(?:temurin-|openjdk-|adoptopenjdk-)?([\d.]+)`), choose}
 }
 
 func packageManager(name string) versionFile {
-	return versionFile{"package.json", regexp.MustCompile(`"packageManager"\s*:\s*"` + name + `@(\d+(?:\.\d+){0,2})`), asStated(3)}
+	return versionFile{"package.json", lazyregexp.New(`"packageManager"\s*:\s*"` + name + `@(\d+(?:\.\d+){0,2})`), asStated(3)}
 }
 
-var firstLine = regexp.MustCompile(`(?m)^[ \t]*([^\s#]+)[ \t\r]*$`)
+var firstLine = lazyregexp.New(`(?m)^[ \t]*([^\s#]+)[ \t\r]*$`)
 
 var (
 	nodeVersions = []versionFile{
 		{".nvmrc", firstLine, chooseNode}, {".node-version", firstLine, chooseNode}, toolVersions("nodejs", nodeRange),
-		{"package.json", regexp.MustCompile(`"volta"\s*:\s*\{[^{}]*"node"\s*:\s*"([^"]+)"`), nodeRange},
-		{"package.json", regexp.MustCompile(`"engines"\s*:\s*\{[^{}]*"node"\s*:\s*"([^"]+)"`), nodeRange},
+		{"package.json", lazyregexp.New(`"volta"\s*:\s*\{[^{}]*"node"\s*:\s*"([^"]+)"`), nodeRange},
+		{"package.json", lazyregexp.New(`"engines"\s*:\s*\{[^{}]*"node"\s*:\s*"([^"]+)"`), nodeRange},
 	}
 	pythonVersions = []versionFile{
 		{".python-version", firstLine, pythonRange}, toolVersions("python", pythonRange),
-		{"runtime.txt", regexp.MustCompile(`(?m)^(python-[\d.]+)`), pythonRange},
-		{"pyproject.toml", regexp.MustCompile(`(?m)^\s*requires-python\s*=\s*["']([^"']+)["']`), pythonRange},
-		{"pyproject.toml", regexp.MustCompile(`(?m)^\s*python\s*=\s*["']([^"']+)["']`), pythonRange},
-		{"Pipfile", regexp.MustCompile(`(?m)^\s*python_(?:full_)?version\s*=\s*["']([^"']+)["']`), pythonRange},
-		{"setup.py", regexp.MustCompile(`\bpython_requires\s*=\s*["']([^"']+)["']`), pythonRange},
+		{"runtime.txt", lazyregexp.New(`(?m)^(python-[\d.]+)`), pythonRange},
+		{"pyproject.toml", lazyregexp.New(`(?m)^\s*requires-python\s*=\s*["']([^"']+)["']`), pythonRange},
+		{"pyproject.toml", lazyregexp.New(`(?m)^\s*python\s*=\s*["']([^"']+)["']`), pythonRange},
+		{"Pipfile", lazyregexp.New(`(?m)^\s*python_(?:full_)?version\s*=\s*["']([^"']+)["']`), pythonRange},
+		{"setup.py", lazyregexp.New(`\bpython_requires\s*=\s*["']([^"']+)["']`), pythonRange},
 	}
 	goVersions = []versionFile{
-		{"go.work", regexp.MustCompile(`(?m)^toolchain[ \t]+go(\S+)`), chooseGo},
-		{"go.mod", regexp.MustCompile(`(?m)^toolchain[ \t]+go(\S+)`), chooseGo},
-		{"go.work", regexp.MustCompile(`(?m)^go[ \t]+(\S+)`), chooseGo}, {"go.mod", regexp.MustCompile(`(?m)^go[ \t]+(\S+)`), chooseGo},
+		{"go.work", lazyregexp.New(`(?m)^toolchain[ \t]+go(\S+)`), chooseGo},
+		{"go.mod", lazyregexp.New(`(?m)^toolchain[ \t]+go(\S+)`), chooseGo},
+		{"go.work", lazyregexp.New(`(?m)^go[ \t]+(\S+)`), chooseGo}, {"go.mod", lazyregexp.New(`(?m)^go[ \t]+(\S+)`), chooseGo},
 		toolVersions("golang", chooseGo),
 	}
 	rustVersions = []versionFile{
-		{"rust-toolchain.toml", regexp.MustCompile(`(?m)^\s*channel\s*=\s*["']([^"']+)["']`), asStated(3)},
-		{"rust-toolchain", regexp.MustCompile(`(?m)^\s*channel\s*=\s*["']([^"']+)["']`), asStated(3)},
+		{"rust-toolchain.toml", lazyregexp.New(`(?m)^\s*channel\s*=\s*["']([^"']+)["']`), asStated(3)},
+		{"rust-toolchain", lazyregexp.New(`(?m)^\s*channel\s*=\s*["']([^"']+)["']`), asStated(3)},
 		{"rust-toolchain", firstLine, asStated(3)}, toolVersions("rust", asStated(3)),
 	}
 	rubyVersions = []versionFile{
 		{".ruby-version", firstLine, rubyRange}, toolVersions("ruby", rubyRange),
-		{"Gemfile", regexp.MustCompile(`(?m)^\s*ruby\s*\(?\s*["']([^"']+)["']`), rubyRange},
+		{"Gemfile", lazyregexp.New(`(?m)^\s*ruby\s*\(?\s*["']([^"']+)["']`), rubyRange},
 	}
 	phpVersions = []versionFile{
-		{"composer.json", regexp.MustCompile(`"platform"\s*:\s*\{[^{}]*"php"\s*:\s*"([^"]+)"`), phpRange}, toolVersions("php", phpRange),
+		{"composer.json", lazyregexp.New(`"platform"\s*:\s*\{[^{}]*"php"\s*:\s*"([^"]+)"`), phpRange}, toolVersions("php", phpRange),
 		{".php-version", firstLine, phpRange},
-		{"composer.json", regexp.MustCompile(`"require"\s*:\s*\{[^{}]*"php"\s*:\s*"([^"]+)"`), phpRange},
+		{"composer.json", lazyregexp.New(`"require"\s*:\s*\{[^{}]*"php"\s*:\s*"([^"]+)"`), phpRange},
 	}
 	javaVersions = []versionFile{
-		{".java-version", regexp.MustCompile(`(?m)^\D*(1\.\d+|\d+)`), chooseJava}, toolVersions("java", func(v string) string {
+		{".java-version", lazyregexp.New(`(?m)^\D*(1\.\d+|\d+)`), chooseJava}, toolVersions("java", func(v string) string {
 			major, _, _ := strings.Cut(strings.TrimPrefix(v, "1."), ".")
 			return chooseJava(major)
 		}),
-		{".sdkmanrc", regexp.MustCompile(`(?m)^java=(\d+)`), chooseJava},
-		{"pom.xml", regexp.MustCompile(
+		{".sdkmanrc", lazyregexp.New(`(?m)^java=(\d+)`), chooseJava},
+		{"pom.xml", lazyregexp.New(
 			`<(?:java\.version|maven\.compiler\.release|maven\.compiler\.source|release)>\s*(1\.\d+|\d+)\s*</`), chooseJava},
 		{"build.gradle", javaInGradle, chooseJava}, {"build.gradle.kts", javaInGradle, chooseJava},
 	}
-	targetFrameworks = regexp.MustCompile(`<TargetFrameworks?>([^<]+)<`)
+	targetFrameworks = lazyregexp.New(`<TargetFrameworks?>([^<]+)<`)
 
-	javaInGradle = regexp.MustCompile(`(?:JavaLanguageVersion\.of\(|jvmToolchain\(|sourceCompatibility\s*=\s*["']?|VERSION_)(1[._]\d+|\d+)`)
+	javaInGradle = lazyregexp.New(`(?:JavaLanguageVersion\.of\(|jvmToolchain\(|sourceCompatibility\s*=\s*["']?|VERSION_)(1[._]\d+|\d+)`)
 
 	dotnetVersions = []versionFile{
-		{"global.json", regexp.MustCompile(`"sdk"\s*:\s*\{[^{}]*"version"\s*:\s*"([^"]+)"`), chooseDotnet},
+		{"global.json", lazyregexp.New(`"sdk"\s*:\s*\{[^{}]*"version"\s*:\s*"([^"]+)"`), chooseDotnet},
 		{"Directory.Build.props", targetFrameworks, highestFramework}, {"*.csproj", targetFrameworks, highestFramework},
 		{"*.fsproj", targetFrameworks, highestFramework},
 	}
@@ -223,8 +224,8 @@ func inRange(spec, version string) bool {
 }
 
 var (
-	comparator  = regexp.MustCompile(`(>=|<=|==|!=|~>|~=|[<>=^~]?)\s*[vV]?(\d+(?:\.\d+)*)(\.[xX*])?`)
-	hyphenRange = regexp.MustCompile(`^\s*v?([\d.]+)\s+-\s+v?([\d.]+)\s*$`)
+	comparator  = lazyregexp.New(`(>=|<=|==|!=|~>|~=|[<>=^~]?)\s*[vV]?(\d+(?:\.\d+)*)(\.[xX*])?`)
+	hyphenRange = lazyregexp.New(`^\s*v?([\d.]+)\s+-\s+v?([\d.]+)\s*$`)
 )
 
 func inAll(spec string, v []int) bool {

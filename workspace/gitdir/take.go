@@ -9,10 +9,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 	"github.com/org/claude-sandbox/internal/redact"
 )
 
@@ -148,9 +148,9 @@ func (a *arrival) name() string {
 }
 
 var (
-	looseName = regexp.MustCompile(`^objects/[0-9a-f]{2}/[0-9a-f]{38}([0-9a-f]{24})?$`)
-	packName  = regexp.MustCompile(`^objects/pack/[^/]+\.pack$`)
-	hashText  = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
+	looseName = lazyregexp.New(`^objects/[0-9a-f]{2}/[0-9a-f]{38}([0-9a-f]{24})?$`)
+	packName  = lazyregexp.New(`^objects/pack/[^/]+\.pack$`)
+	hashText  = lazyregexp.New(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
 )
 
 // read takes regular files of known names from the archive; nothing of it is
@@ -420,7 +420,7 @@ func (t *Taker) branches(ctx context.Context, a *arrival, refused map[string]boo
 }
 
 // unusual are the characters that names of branches are made without here.
-var unusual = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+var unusual = lazyregexp.New(`[^A-Za-z0-9_-]+`)
 
 // branchName is the name that a branch of the agent's gets: of one part, so that
 // no two names can be in each other's way.

@@ -906,6 +906,7 @@ var everywhere = []string{
 	"internal/exitcode",
 	"internal/filekind",
 	"internal/hostprogram",
+	"internal/lazyregexp",
 	"internal/pathglob",
 	"internal/pathwalk",
 	"internal/redact",
