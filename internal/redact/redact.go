@@ -30,8 +30,15 @@ type Redactor struct {
 	exact    []string       // sorted by length, longest first
 	patterns [256][]pattern // by their first byte
 	mask     bool
-	starts   [256]bool // bytes that can begin a match
+	starts   [256]bool    // bytes that can begin a match
+	seconds  [256]byteSet // that can follow them
 }
+
+// byteSet is a set of bytes, one bit each.
+type byteSet [4]uint64
+
+func (b *byteSet) add(c byte)      { b[c/64] |= 1 << (c % 64) }
+func (b *byteSet) has(c byte) bool { return b[c/64]&(1<<(c%64)) != 0 }
 
 // New returns a Redactor.
 func New(o Options) *Redactor {
@@ -47,16 +54,22 @@ func New(o Options) *Redactor {
 	})
 	r.exact = slices.Compact(r.exact)
 	for _, s := range r.exact {
-		r.starts[s[0]] = true
+		r.begins(s)
 	}
 	if o.Patterns {
 		for _, p := range wellKnown {
 			first := p.prefix[0]
 			r.patterns[first] = append(r.patterns[first], p)
-			r.starts[first] = true
+			r.begins(p.prefix)
 		}
 	}
 	return r
+}
+
+// begins notes that a match can begin as text does, which has two bytes or more.
+func (r *Redactor) begins(text string) {
+	r.starts[text[0]] = true
+	r.seconds[text[0]].add(text[1])
 }
 
 // forms returns the texts that show secret.

@@ -42,6 +42,14 @@ func (w *writer) advance(last bool) error {
 	text := string(w.held)
 	i := 0
 	for i < len(text) {
+		if w.tails == 0 && w.covered == 0 {
+			if plain := w.r.plain(text[i:]); plain > 0 {
+				w.out.WriteString(text[i : i+plain])
+				w.inRun = false
+				i += plain
+				continue
+			}
+		}
 		if w.tails &= classes[text[i]]; w.tails != 0 {
 			w.covered = max(w.covered, 1)
 		}
@@ -64,6 +72,16 @@ func (w *writer) advance(last bool) error {
 	_, err := w.w.Write(w.out.Bytes())
 	w.out.Reset()
 	return err
+}
+
+// plain returns the number of bytes before the first that may begin a match.
+func (r *Redactor) plain(text string) int {
+	for i := range len(text) {
+		if r.starts[text[i]] && (i == len(text)-1 || r.seconds[text[i]].has(text[i+1])) {
+			return i
+		}
+	}
+	return len(text)
 }
 
 func (w *writer) emit(b byte, secret bool) {
