@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/internal/fakeapi"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace"
 )
@@ -417,7 +419,8 @@ for f in .vscode/tasks.json .devcontainer/devcontainer.json; do mkdir -p "$(dirn
 	}
 }
 
-// BenchmarkStartup measures the way from the plan to the agent's start.
+// BenchmarkStartup measures the way from the plan to the agent's start, and in turn that
+// of 'docker run' with the same image from its start to its end.
 func BenchmarkStartup(b *testing.B) {
 	e := connect(b)
 	tag := testImage(b, e)
@@ -426,8 +429,14 @@ func BenchmarkStartup(b *testing.B) {
 		b.Fatal(err)
 	}
 	w := &workspace.Workspace{Dir: b.TempDir(), UID: 1000, GID: 1000, Writable: true}
-	var startup, firewall time.Duration
+	docker := testenv.Program(b, "docker")
+	var startup, firewall, plain time.Duration
 	for n := 0; b.Loop(); n++ {
+		began := time.Now()
+		if out, err := exec.Command(docker, "run", "--rm", "--entrypoint", "true", tag).CombinedOutput(); err != nil {
+			b.Fatalf("%v: %s", err, out)
+		}
+		plain += time.Since(began)
 		o := shell("true")
 		o.ID, o.Image, o.FirewallImage = fmt.Sprintf("bench-%d-%d", os.Getpid(), n), tag, tag
 		p, err := runplan.New(o, runplan.Facts{Workspace: w})
@@ -445,4 +454,5 @@ func BenchmarkStartup(b *testing.B) {
 	}
 	b.ReportMetric(float64(startup.Milliseconds())/float64(b.N), "startup-ms/op")
 	b.ReportMetric(float64(firewall.Milliseconds())/float64(b.N), "firewall-ms/op")
+	b.ReportMetric(float64(plain.Milliseconds())/float64(b.N), "docker-run-ms/op")
 }
