@@ -16,8 +16,9 @@ import (
 )
 
 // lookAtGit finds the repositories that the agent gets its own git directories
-// of, and says for which it cannot.
-func (w *Workspace) lookAtGit() {
+// of, and says for which it cannot. The owner of its commits comes later: git takes some
+// milliseconds each time.
+func (w *Workspace) lookAtGit() <-chan gitdir.Owner {
 	var folders, files []string
 	switch kind, _ := KindOf(filepath.Join(w.Dir, ".git")); kind {
 	case Missing, Folder:
@@ -48,10 +49,10 @@ func (w *Workspace) lookAtGit() {
 			"what it changed there is named at the end, and only a clone on another file system prevents it")
 	}
 	owner, host := make(chan gitdir.Owner, 1), w.hostGit()
-	go func() { owner <- gitdir.Identity(context.Background(), host) }() // git takes some milliseconds each time
+	go func() { owner <- gitdir.Identity(context.Background(), host) }()
 	w.Filters = gitFilters(w.Dir)
 	w.coverSubmodules()
-	w.Owner = <-owner
+	return owner
 }
 
 // NoGit are sentences for the user about repositories in which git does not work for the

@@ -86,7 +86,7 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 	w.Closed = closedEntries(dir, w.UID)
 	w.FoldsCase = foldsCase(dir)
 	w.before = findRepositories(context.Background(), dir)
-	w.lookAtGit()
+	owner := w.lookAtGit()
 	found, notes := gitProtection(dir, w.before, w.hasRepository())
 	known, left := protectable(dir)
 	w.Unread = unreadInstructions(dir)
@@ -122,6 +122,7 @@ func Inspect(dir string, more []string) (*Workspace, error) {
 		}
 	}
 	w.lookAtHusky()
+	w.Owner = <-owner
 	return w, nil
 }
 
