@@ -123,56 +123,76 @@ type ApplyOptions struct {
 	Stdout io.Writer
 }
 
-// applied is what Apply came to.
-type applied struct {
+// outcome is what the step of a job that has a token and no agent came to.
+type outcome struct {
 	conclusion agent.Conclusion
 	message    string
-	branch     string
-	commit     string
-	pull       github.Opened
-	verdict    patch.Verdict
+}
+
+func (o ApplyOptions) step() *step {
+	return &step{
+		Options: Options{Getenv: o.Getenv, Stdout: o.Stdout},
+		github:  githubactions.New(githubactions.WithWriter(o.Stdout), githubactions.WithGetenv(o.Getenv)),
+	}
+}
+
+// carryOut does the work of such a step, unless its inputs are wrong. work sets the
+// outcome where it succeeds.
+func (s *step) carryOut(name, token string, wrong []error, to *outcome, work func() error) {
+	var secrets []string
+	if token != "" {
+		s.github.AddMask(token)
+		secrets = append(secrets, token)
+	}
+	s.keepSecrets(secrets)
+	for _, err := range wrong {
+		s.annotate("error", "claude-sandbox configuration", err)
+	}
+	if len(wrong) > 0 {
+		*to = outcome{ConfigError, joined(wrong)}
+	} else if err := work(); err != nil {
+		*to = outcome{agent.Failure, err.Error()}
+		s.annotate("error", "claude-sandbox "+name, err)
+	}
+}
+
+// tell reports the outcome in the log and by reports, each to the file that the variable
+// of its name names, and ends the log.
+func (s *step) tell(o outcome, reports map[string]func(io.Writer) error) agent.Conclusion {
+	for name, write := range reports {
+		if err := appendTo(s.Getenv(name), without(s.clean, write)); err != nil {
+			s.annotate("warning", "claude-sandbox report", err)
+		}
+	}
+	_, _ = io.WriteString(s.Stdout, Neutral(fmt.Sprintf("conclusion: %s: %s", o.conclusion, NeutralLine(o.message, 1000))))
+	_ = s.log.Close() // best effort, as all of the log
+	return o.conclusion
+}
+
+// applied is what Apply came to.
+type applied struct {
+	outcome
+	branch  string
+	commit  string
+	pull    github.Opened
+	verdict patch.Verdict
 }
 
 // Apply is the step of a job that has a token and no agent: it judges the patch of an
 // agent's job, makes a commit of it on a new branch, and opens a pull request. A patch that
 // may not be applied changes nothing, here and on GitHub.
 func Apply(ctx context.Context, o ApplyOptions) agent.Conclusion {
-	s := &step{
-		Options: Options{Getenv: o.Getenv, Stdout: o.Stdout},
-		github:  githubactions.New(githubactions.WithWriter(o.Stdout), githubactions.WithGetenv(o.Getenv)),
-	}
+	s := o.step()
 	in, errs := ParseApplyInputs(s.github.GetInput, o.Getenv)
-	var secrets []string
-	if in.Token != "" {
-		s.github.AddMask(in.Token)
-		secrets = append(secrets, in.Token)
+	var a applied
+	s.carryOut("apply", in.Token, errs, &a.outcome, func() error { return a.apply(ctx, s, in) })
+	if a.conclusion == Refused {
+		s.annotate("error", "claude-sandbox refuses the patch", errors.New(a.message))
 	}
-	s.keepSecrets(secrets)
-	defer s.log.Close() // best effort, as all of the log
-	a := applied{conclusion: ConfigError, message: joined(errs)}
-	if len(errs) > 0 {
-		for _, err := range errs {
-			s.annotate("error", "claude-sandbox configuration", err)
-		}
-	} else {
-		err := a.apply(ctx, s, in)
-		if err != nil {
-			a.conclusion, a.message = agent.Failure, err.Error()
-			s.annotate("error", "claude-sandbox apply", err)
-		} else if a.conclusion == Refused {
-			s.annotate("error", "claude-sandbox refuses the patch", errors.New(a.message))
-		}
-	}
-	for name, write := range map[string]func(io.Writer) error{
+	return s.tell(a.outcome, map[string]func(io.Writer) error{
 		"GITHUB_OUTPUT":       func(w io.Writer) error { return writePairs(w, a.pairs()) },
 		"GITHUB_STEP_SUMMARY": a.writeSummary,
-	} {
-		if err := appendTo(o.Getenv(name), without(s.clean, write)); err != nil {
-			s.annotate("warning", "claude-sandbox report", err)
-		}
-	}
-	_, _ = io.WriteString(s.Stdout, Neutral(fmt.Sprintf("conclusion: %s: %s", a.conclusion, NeutralLine(a.message, 1000))))
-	return a.conclusion
+	})
 }
 
 // apply goes from the patch to the pull request.

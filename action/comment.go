@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sethvargo/go-githubactions"
-
 	"github.com/org/claude-sandbox/action/github"
 	"github.com/org/claude-sandbox/action/review"
 	"github.com/org/claude-sandbox/agent"
@@ -77,44 +75,22 @@ func pullOf(payload string) int {
 
 // commented is what Comment came to.
 type commented struct {
-	conclusion agent.Conclusion
-	message    string
-	url        string // of the summary
-	lines      int    // comments on lines that were made
+	outcome
+	url   string // of the summary
+	lines int    // comments on lines that were made
 }
 
 // Comment is the step of a job that has a token and no agent: it writes an agent's review to
 // a pull request, as comments on lines and as one comment that later runs change. Nothing of
 // the agent's is a link, an image, a mention or HTML there, and no review approves.
 func Comment(ctx context.Context, o ApplyOptions) agent.Conclusion {
-	s := &step{
-		Options: Options{Getenv: o.Getenv, Stdout: o.Stdout},
-		github:  githubactions.New(githubactions.WithWriter(o.Stdout), githubactions.WithGetenv(o.Getenv)),
-	}
+	s := o.step()
 	in, errs := ParseCommentInputs(s.github.GetInput, o.Getenv)
-	var secrets []string
-	if in.Token != "" {
-		s.github.AddMask(in.Token)
-		secrets = append(secrets, in.Token)
-	}
-	s.keepSecrets(secrets)
-	defer s.log.Close() // best effort, as all of the log
-	c := commented{conclusion: ConfigError, message: joined(errs)}
-	for _, err := range errs {
-		s.annotate("error", "claude-sandbox configuration", err)
-	}
-	if len(errs) == 0 {
-		if err := c.comment(ctx, s, in); err != nil {
-			c.conclusion, c.message = agent.Failure, err.Error()
-			s.annotate("error", "claude-sandbox comment", err)
-		}
-	}
-	write := func(w io.Writer) error { return writePairs(w, c.pairs()) }
-	if err := appendTo(o.Getenv("GITHUB_OUTPUT"), without(s.clean, write)); err != nil {
-		s.annotate("warning", "claude-sandbox report", err)
-	}
-	_, _ = io.WriteString(s.Stdout, Neutral(fmt.Sprintf("conclusion: %s: %s", c.conclusion, NeutralLine(c.message, 1000))))
-	return c.conclusion
+	var c commented
+	s.carryOut("comment", in.Token, errs, &c.outcome, func() error { return c.comment(ctx, s, in) })
+	return s.tell(c.outcome, map[string]func(io.Writer) error{
+		"GITHUB_OUTPUT": func(w io.Writer) error { return writePairs(w, c.pairs()) },
+	})
 }
 
 func (c commented) pairs() []pair {
