@@ -15,13 +15,21 @@ import (
 	"github.com/org/claude-sandbox/agent/structured"
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/credproxy/spending"
+	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/redact"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // Held is the sandbox of a run with Options.Hold, which goes on until End, a signal or its
 // time limit. Programs and prompts of the caller's run
 // in it, several at once. It is safe for concurrent use.
 type Held struct {
-	run      *run
+	engine   *engine.Engine
+	plan     *runplan.Plan
+	host     Host
+	redactor *redact.Redactor // of all that is kept and said
+	activity *activity        // of the run
+	journal  journal
 	sessions *credproxy.Sessions
 	end      func() error
 
@@ -31,29 +39,15 @@ type Held struct {
 	unkept error          // why it is not whole
 }
 
-// newHeld prepares the sandbox of a run, which ends when its standard input does.
-func newHeld(r *run) *Held {
-	in, out := io.Pipe()
-	r.host.Prompt = in
-	h := &Held{run: r, sessions: credproxy.NewSessions(r.api.proxy), end: out.Close}
-	if t, err := r.folder.transcript(r.host.Say); err != nil {
-		r.notices.unkept("the transcript", err)
-	} else {
-		r.result.Files.Transcript = t.file.Name()
-		h.kept = &closers{r.redactor.Writer(t), t.file}
-	}
-	return h
-}
-
 // ID is that of the run.
-func (h *Held) ID() string { return h.run.plan.ID }
+func (h *Held) ID() string { return h.plan.ID }
 
 // End ends the sandbox with everything in it. Run returns when that is done.
 func (h *Held) End() { _ = h.end() }
 
 // Exec runs a program in the sandbox, see Exec.
 func (h *Held) Exec(ctx context.Context, o ExecOptions) (code int, err error) {
-	return Exec(ctx, h.run.engine, h.run.plan.ID, o)
+	return Exec(ctx, h.engine, h.plan.ID, o)
 }
 
 // PromptOptions are one prompt in a sandbox that is held.
@@ -88,13 +82,12 @@ var (
 // deadline is a timeout, all else a cancellation. An error means that Claude could not
 // be started, with what was spent.
 func (h *Held) Prompt(ctx context.Context, o PromptOptions) (*Prompted, error) {
-	r := h.run
-	plan := *r.plan
+	plan := *h.plan
 	plan.Asked.Headless = o.Change(plan.Asked.Headless)
 	if o.Schema != nil {
 		plan.Asked.Headless.JSONSchema = o.Schema.Text()
 	}
-	api, err := newModelAPI(&plan, r.host)
+	api, err := newModelAPI(&plan, h.host)
 	if err != nil {
 		return nil, err
 	}
@@ -116,15 +109,15 @@ func (h *Held) Prompt(ctx context.Context, o PromptOptions) (*Prompted, error) {
 		}
 	}()
 	lines := &keptLines{held: h}
-	scanner := agent.NewScanner(r.activity.writer(&output{to: io.MultiWriter(lines, o.Stdout)}), func(ev agent.Event) {
-		r.journal.event(ev)
+	scanner := agent.NewScanner(h.activity.writer(&output{to: io.MultiWriter(lines, o.Stdout)}), func(ev agent.Event) {
+		h.journal.event(ev)
 		if retry, ok := ev.(agent.APIRetry); ok && retry.Hopeless() {
 			api.refuseKey()
 		}
 	})
-	stderr := agentErrors(r.host.Stderr, r.redactor)
+	stderr := agentErrors(h.host.Stderr, h.redactor)
 	code, err := h.Exec(ctx, ExecOptions{
-		Command: r.plan.ClaudeCommand(plan.Asked.Headless), Dir: o.Dir, Env: []string{tokenVariable + api.token},
+		Command: h.plan.ClaudeCommand(plan.Asked.Headless), Dir: o.Dir, Env: []string{tokenVariable + api.token},
 		Stdin: strings.NewReader(o.Prompt), Stdout: scanner, Stderr: stderr,
 	})
 	_, _ = scanner.Close(), stderr.Close()
@@ -140,7 +133,7 @@ func (h *Held) Prompt(ctx context.Context, o PromptOptions) (*Prompted, error) {
 	evidence := api.evidence(scanner, o.Prompt)
 	evidence.ExitCode, evidence.End, p.Agent = code, endOf(cause), evidence.Result
 	p.Outcome = judge(evidence, o.Schema)
-	hideSecrets(r.redactor, &p.Outcome, &p.Agent)
+	hideSecrets(h.redactor, &p.Outcome, &p.Agent)
 	return p, nil
 }
 
@@ -164,18 +157,12 @@ func (h *Held) spent(api *modelAPI) *Prompted {
 	return &Prompted{Answers: api.proxy.Answered(), Usage: api.proxy.Usage(), USD: api.proxy.CostUSD(), Models: api.proxy.Models()}
 }
 
-// addTo ends the transcript, and adds what the prompts spent to the result of the run. A nil
-// Held adds nothing.
-func (h *Held) addTo(result *Result) {
-	if h == nil {
-		return
-	}
+// addTo ends the transcript, and adds what the prompts spent to the result of the run. The
+// error says why the transcript is not whole.
+func (h *Held) addTo(result *Result) error {
 	h.close()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.unkept != nil {
-		h.run.notices.unkept("the transcript", h.unkept)
-	}
 	sums := map[string]spending.Spent{}
 	total := spending.Spent{Usage: result.Usage, USD: result.MeteredUSD}
 	for _, m := range result.Models {
@@ -195,6 +182,7 @@ func (h *Held) addTo(result *Result) {
 		result.Models = append(result.Models, m)
 	}
 	slices.SortFunc(result.Models, func(a, b spending.Spent) int { return cmp.Or(cmp.Compare(b.USD, a.USD), cmp.Compare(a.Model, b.Model)) })
+	return h.unkept
 }
 
 // keep writes whole lines to the transcript.

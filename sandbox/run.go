@@ -121,7 +121,7 @@ func Run(ctx context.Context, e *engine.Engine, p *runplan.Plan, h Host) (result
 	}
 	defer r.api.proxy.Close()
 	if p.Asked.Hold {
-		r.api.held = newHeld(r)
+		r.hold()
 		defer r.api.held.close()
 	}
 	for _, w := range p.Warnings {
@@ -151,6 +151,23 @@ func Run(ctx context.Context, e *engine.Engine, p *runplan.Plan, h Host) (result
 		return nil, err
 	}
 	return nil, r.supervise(ctx)
+}
+
+// hold prepares the run to be held, which ends when its standard input does.
+func (r *run) hold() {
+	in, out := io.Pipe()
+	r.host.Prompt = in
+	h := &Held{
+		engine: r.engine, plan: r.plan, host: r.host, redactor: r.redactor, activity: r.activity, journal: r.journal,
+		sessions: credproxy.NewSessions(r.api.proxy), end: out.Close,
+	}
+	if t, err := r.folder.transcript(r.host.Say); err != nil {
+		r.notices.unkept("the transcript", err)
+	} else {
+		r.result.Files.Transcript = t.file.Name()
+		h.kept = &closers{r.redactor.Writer(t), t.file}
+	}
+	r.api.held = h
 }
 
 // failed notes in the result why a run has not begun, and returns it.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"syscall"
 	"time"
 
@@ -66,7 +65,7 @@ func (r *run) watchAgent(ctx context.Context) course {
 		// Both containers end by themselves when we are late, see package lifeline, and the
 		// agent's never outlives the firewall's process. An agent can end with the same code.
 		if e, ended := r.sidecar.endedToo(); ended {
-			c.failure = r.firewallEnded(e)
+			c.failure = w.firewallEnded(e)
 		}
 	}
 	stopCounting()
@@ -83,16 +82,6 @@ func (r *run) watchAgent(ctx context.Context) course {
 	return c
 }
 
-// firewallEnded says what it means that the firewall's container ended while the
-// agent's ran, or right before it.
-func (r *run) firewallEnded(e engine.Exit) error {
-	if d := time.Duration(r.plan.Timeout); d > 0 && time.Since(r.agent.started) >= d {
-		return fmt.Errorf("%w: %s", ErrTimeout, d) // this process was stopped meanwhile
-	}
-	return fmt.Errorf("%w with exit code %d while the agent ran; the agent was "+
-		"stopped: %s", ErrFirewall, e.Code, strings.TrimSpace(r.sidecar.stderr.String()))
-}
-
 // newsLag is how much later than one container's end the engine may tell of
 // another's that ended before.
 const newsLag = 2 * time.Second
@@ -103,7 +92,11 @@ func (r *run) conclude(ctx context.Context, c course) {
 	r.result.ExitCode = c.exit.Code
 	r.result.Answers, r.result.Usage, r.result.MeteredUSD = r.api.proxy.Answered(), r.api.proxy.Usage(), r.api.proxy.CostUSD()
 	r.result.Models = r.api.proxy.Models()
-	r.api.held.addTo(&r.result)
+	if r.api.held != nil {
+		if err := r.api.held.addTo(&r.result); err != nil {
+			r.notices.unkept("the transcript", err)
+		}
+	}
 	if claimed := r.result.Agent.Tokens(); claimed != tokens(r.result.Usage) && r.result.Agent != nil {
 		r.host.Say(fmt.Sprintf("note: Claude reports %d tokens and $%.4f, and the proxy metered %d tokens and $%.4f; turns are Claude's word",
 			claimed, r.result.Agent.CostUSD, tokens(r.result.Usage), r.result.MeteredUSD))

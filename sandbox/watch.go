@@ -11,14 +11,21 @@ import (
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 )
 
 // watch waits for the agent's end, and ends it when it must not go on. A channel that is
 // nil tells nothing, or no more.
 type watch struct {
-	*run
 	course
-	stop *stopper
+	plan     *runplan.Plan
+	host     Host
+	agent    *process
+	sidecar  *sidecar
+	tunnel   *tunnelHost
+	reach    *reach
+	activity *activity
+	stop     *stopper
 
 	signals     <-chan os.Signal
 	done        <-chan struct{} // of the run's context
@@ -34,7 +41,8 @@ type watch struct {
 
 func newWatch(ctx context.Context, r *run) *watch {
 	w := &watch{
-		run: r, course: course{ended: agent.EndedItself},
+		course: course{ended: agent.EndedItself}, plan: r.plan, host: r.host,
+		agent: r.agent, sidecar: r.sidecar, tunnel: r.tunnel, reach: r.api.reach, activity: r.activity,
 		stop:    &stopper{agent: r.agent, say: r.host.Say, ctx: context.WithoutCancel(ctx), timer: stoppedTimer()},
 		signals: r.host.Signals, done: ctx.Done(), sidecarEnd: r.sidecar.exit, tunnelEnd: r.tunnel.Done(),
 		refused: r.api.keyRefused, unreachable: r.api.reach.lost, broken: r.sidecar.canaries.news(),
@@ -85,7 +93,7 @@ func (w *watch) wait() {
 				"check ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN, and that it belongs to %s", w.host.Upstream))
 		case <-w.unreachable:
 			w.unreachable = nil
-			w.interrupt(agent.EndedUnreachable, w.api.reach.failure(w.host.Upstream.Redacted()))
+			w.interrupt(agent.EndedUnreachable, w.reach.failure(w.host.Upstream.Redacted()))
 		case <-w.done:
 			w.done = nil
 			w.interrupt(agent.EndedCancel, w.failure)
@@ -113,6 +121,16 @@ func (w *watch) wait() {
 			w.stop.escalate()
 		}
 	}
+}
+
+// firewallEnded says what it means that the firewall's container ended while the
+// agent's ran, or right before it.
+func (w *watch) firewallEnded(e engine.Exit) error {
+	if d := time.Duration(w.plan.Timeout); d > 0 && time.Since(w.agent.started) >= d {
+		return fmt.Errorf("%w: %s", ErrTimeout, d) // this process was stopped meanwhile
+	}
+	return fmt.Errorf("%w with exit code %d while the agent ran; the agent was "+
+		"stopped: %s", ErrFirewall, e.Code, strings.TrimSpace(w.sidecar.stderr.String()))
 }
 
 // interrupt begins to stop the agent, and remembers why.
