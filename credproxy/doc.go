@@ -1,8 +1,7 @@
 // Package credproxy is the proxy on the host that holds the model API's
 // credential. The agent reaches it through internal/tunnel with a session
 // token that is worth nothing elsewhere; the proxy checks the token, lets
-// through exactly the two calls that Claude Code needs and adds the real
-// credential on the way out.
+// through exactly the calls below and adds the real credential on the way out.
 //
 //	agent ── session token ──► Proxy ── credential ──► api.anthropic.com
 //	                             │  POST /v1/messages[?beta=true]

@@ -4,11 +4,11 @@
 //	sandbox.jsonc "network" -> Network -> NewPolicy -> Policy -> Compile -> Plan -> kernel.Apply
 //	                                                     └────> Decide -> Decision{Verdict, Rule, Reason}
 //
-// One Policy, one matcher: the resolver, the guard, the credential proxy, the
-// linter and `policy check` all ask the same Decide.
+// One Policy, one matcher: the resolver, the guard, the forward proxy, the linter,
+// the report and `policy check` all ask the same Decide.
 //
 // The rules hold: both families closed by policy, names through the
-// resolver only, addresses by port and protocol, DNS led away, nothing but TCP
+// resolver only, addresses by port and protocol, DNS redirected to it, nothing but TCP
 // and UDP, and the web's ports of learned addresses only through the guard,
 // which asks for the name again. Other ports go by address: two names on one
 // address are one place there.

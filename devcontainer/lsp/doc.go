@@ -1,7 +1,7 @@
 // Package lsp is a language server for dev container files: the Language Server
 // Protocol 3.17 on two streams.
 //
-//	editor ─ frames ─► Serve ─ didOpen, didChange ─► texts ─ OpenEdited ─► Project ─ lint.Judge ─┐
+//	editor ─ frames ─► Serve ─ didOpen, didChange ─► texts ─ OpenEdited ─► Project ─ Chosen ─────┐
 //	   ▲                 │                                                                       │
 //	   │                 ├─ hover: the rule's page; completion: package schema's tables          │
 //	   │                 └─ codeAction: corrections, or a comment that excuses                   │

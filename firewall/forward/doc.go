@@ -1,4 +1,4 @@
-// Package forward is an explicit proxy for a sandbox of another maker's: CONNECT to the
+// Package forward is an explicit proxy for the sandbox of another tool: CONNECT to the
 // hosts whose typed entries say what may be done there, and to no others.
 //
 //	curl, git: CONNECT api.example.com:443, with the proxy's token

@@ -4,7 +4,7 @@
 //	session.Project ─ About ─► Question ── Show: what a run has with them, and what changed since
 //	                              │          they were accepted, bounded and in printable characters
 //	        the user's folder ────┤
-//	        (package trust)       ├─ Standing: trusted, changed or unknown
+//	        (settings/trust)      ├─ Standing: trusted, changed or unknown
 //	                              ├─ Accept ─► trusted until one byte changes
 //	                              └─ Decline ─► no question about a mere image until one byte changes
 //	a command of ours that writes these files ─ Written, Keep ─► the user's word already: no question

@@ -5,9 +5,9 @@
 //	npm's pinned package ─► cache folder, checked ─► volume ─► read-only in the agent's container
 //	the sbx-init that this program carries ─► volume ─► read-only in both containers
 //	                                                              │
-//	                                   Images.Bring fills in ─► sandbox.Plan
+//	                                   Images.Bring fills in ─► runplan.Plan
 //
-// So the agent's image needs neither Claude Code nor anything of the firewall's.
+// So the agent's image needs neither Claude Code nor any part of the firewall.
 //
 // The firewall's image is never a name that somebody else could give to another
 // image: it is built here, or pulled by the digest that is part of a release's program, and
@@ -20,5 +20,5 @@
 // volume that was made by anybody else, or leads to a folder of the machine, is not
 // taken. Trusted are the engine, whoever may give it orders (which is root on its
 // machine), and the user's cache folder. An image that has Claude Code as our
-// templates install it, at sandbox.DefaultClaudePath and not readable, keeps its own.
+// templates install it, at runplan.DefaultClaudePath and not readable, keeps its own.
 package images

@@ -17,8 +17,8 @@ type seen struct {
 	Closed   bool   // and it can be run and not read
 	Libc     string // npm.Glibc, npm.Musl or "" for neither
 	Bash     bool   // or zsh: a shell that Claude's Bash tool takes
-	InTheWay string // one of sandbox.MountPlaces that an image must not have so; "" = none
-	Links    bool   // a place of sandbox.AccountFiles is more than a plain file
+	InTheWay string // one of runplan.MountPlaces that an image must not have so; "" = none
+	Links    bool   // a place of runplan.AccountFiles is more than a plain file
 }
 
 // loaders are the programs that start those of a C library, by architecture.

@@ -1,7 +1,7 @@
 // Package recipe reads what the image of a project's dev container is made of,
 // once: everything that decides it, as bytes.
 //
-//	project ─ Read ─► Recipe ─┬─ Content: to be shown, accepted and remembered (package trust)
+//	project ─ Read ─► Recipe ─┬─ Content: to be shown, accepted and remembered (settings/trust)
 //	                          └─ In: the same bytes in a folder of their own ─► the engine's builder
 //
 // A project's Dockerfile is code of the project. Its RUN steps have the network, and

@@ -39,7 +39,7 @@ type Wanted struct {
 // Sources are where values come from.
 type Sources struct {
 	Getenv func(string) string
-	// Open opens a file that a reference names, as session.OpenUserFile.
+	// Open opens a file that a reference names, as session.OpenFile.
 	Open func(name string) (io.ReadCloser, error)
 }
 

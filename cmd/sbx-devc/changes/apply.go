@@ -41,7 +41,7 @@ looks like), unless --accept-dangerous names it.
 
 The work of a run whose program was killed is taken by the next 'sbx-devc run', diff,
 review, apply or discard, which says so. It is searched for the values that the run's
-secrets have now, but for those of a cmd: source, which does not run a second time.
+secrets have now, except for those of a cmd: source, which does not run a second time.
 
 Exit code 1: the repository has another branch of that name, git refuses the commits,
 or a file is left as it is; 64: wrong usage; 66: there is no such run, or it left

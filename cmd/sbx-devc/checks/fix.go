@@ -35,8 +35,8 @@ func FixCommand(a *cli.App) *cobra.Command {
 		Short: "Correct findings of validate where that is safe",
 		Long: `Correct devcontainer.json where that is safe; "sbx-devc rules" marks the rules.
 Comments, order, layout and line ends stay as they are, and a file is replaced
-whole or not at all. Before a change is made, its effect is worked out as effective does: a change that
-alters another property than the one it is about is left out, and fix says so.
+whole or not at all. Before it makes a change, fix works out the effect as 'sbx-devc
+effective' does: it leaves out a change that alters any other property, and says so.
 fix corrects errors and warnings, and a note only when --rule names its rule. It leaves alone what sbx-devc.jsonc switches off or excludes.
 'sbx-devc validate' shows the remaining findings.
 

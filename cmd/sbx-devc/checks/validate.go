@@ -47,7 +47,7 @@ folder: the nearest folder upwards with a dev container, within the repository.
 
 sbx-devc.jsonc in the project or a folder above it chooses rules: docs/checks.md.
 Without one, warnings of the categories security, supply-chain and style are notes,
-but in a sandbox or an agent's container; "profile": "strict" makes them warnings.
+except in a sandbox or an agent's container; "profile": "strict" makes them warnings.
 
 Findings go to standard output; with --format sarif, github or rdjson (for
 reviewdog) files are named from the root of the repository (GITHUB_WORKSPACE, or

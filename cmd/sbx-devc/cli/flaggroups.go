@@ -12,7 +12,7 @@ import (
 // annotationGroup holds the title under which the help shows a flag.
 const annotationGroup = "group"
 
-// Group registers flags and puts them under a title in the help, but for those that
+// Group registers flags and puts them under a title in the help, except for those that
 // register itself has put under another one.
 func Group(f *pflag.FlagSet, title string, register func(*pflag.FlagSet)) {
 	fresh := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -34,7 +34,7 @@ func GroupOf(flag *pflag.Flag) string {
 	return ""
 }
 
-// otherFlags is the title of flags without a group, and goOn of a command's only ones.
+// otherFlags is the title of flags without a group, and onlyFlags that where no flag of the command has one.
 const otherFlags, onlyFlags = "Other flags", "Flags"
 
 // groupedFlags is the part of a command's help about its flags. columns is the width of

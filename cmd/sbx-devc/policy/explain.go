@@ -15,8 +15,8 @@ func explainCommand(a *cli.App) *cobra.Command {
 policy mentions for it, those of the web and of SSH, and PORT. Each line names
 the entry that decides and its place; for a refusal it names the line to add.
 URL with --method is about one request, without a body. ENTRY is about the operations
-of an entry of the allowlist, such as git:github.com/acme/app push refs/heads/main; of
-your keys (secrets with "for") the one is named that would go with it.
+of an entry of the allowlist, such as git:github.com/acme/app push refs/heads/main; the
+answer names the one of your keys (secrets with "for") that would go with it.
 It asks the same matcher that enforces the policy; nothing is resolved or
 connected to.
 

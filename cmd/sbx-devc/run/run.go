@@ -87,7 +87,7 @@ The agent reaches the model, through a proxy here, and nothing else: --preset an
 .devcontainer/sandbox.jsonc may only narrow what you allow, and the image of its dev
 container is not taken, until you accept both: on a terminal run asks once,
 'sbx-devc trust' does it anywhere, and --trust-project for this run alone. The file is then
-taken as it is, but for the presets anthropic, claude-code and vscode, which only a dev
+taken as it is, except for the presets anthropic, claude-code and vscode, which only a dev
 container needs.
 
 With a prompt, a terminal shows the agent's work as it goes on; elsewhere standard output

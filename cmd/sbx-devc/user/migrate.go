@@ -42,7 +42,7 @@ managers that you allowed, MCP servers. Each part that is left is named with the
 the project in DIR (default: the current folder) are named, and never taken: your settings
 hold for all projects.
 
-Of values only those are taken and shown that are known to be harmless: a server with
+Only values that are known to be harmless are taken and shown: a server with
 arguments beyond plain flags and the name of its package is left, its variables become
 references by name. A host with a part that looks random is left. Your texts go into a
 run as they are: keep secrets out of them. The difference comes first, and one question
