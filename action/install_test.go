@@ -115,7 +115,7 @@ func sourceTree(t *testing.T, to string) string {
 	return to
 }
 
-func command(t *testing.T, dir, name string, args ...string) string {
+func command(t testing.TB, dir, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Dir = dir
@@ -126,7 +126,7 @@ func command(t *testing.T, dir, name string, args ...string) string {
 	return string(out)
 }
 
-func read(t *testing.T, name string) string {
+func read(t testing.TB, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
 	if err != nil {

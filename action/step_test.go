@@ -352,7 +352,7 @@ func TestTokensOfARealRunAreNotInItsLog(t *testing.T) {
 
 // bridgeGateway is the address of this machine on the engine's default
 // network: the first one of its subnet, which some engines do not spell out.
-func bridgeGateway(t *testing.T) string {
+func bridgeGateway(t testing.TB) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "docker", "network", "inspect", "-f", "{{(index .IPAM.Config 0).Subnet}}", "bridge").Output()
 	if err != nil {
