@@ -6,19 +6,24 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 )
 
 // ErrOverride means that a body asks for another method than the request's.
 var ErrOverride = errors.New("the body names another method than the request's, as _method")
 
-// override is the member of a body by which servers take a POST for another method (Rack,
-// Symfony, Laravel, and Express with method-override).
-const override = "_method"
+// overrides are the members of a body, and the parameters, by which servers take a POST for
+// another method: of Rack, Symfony, Laravel and Express with method-override; of Salesforce;
+// and of ASP.NET and others that take the fields of a head for parameters, too.
+var overrides = []string{"_method", "_httpmethod", "x-http-method-override", "x-http-method", "x-method-override"}
+
+func namesMethod(name string) bool { return slices.Contains(overrides, strings.ToLower(name)) }
 
 // screenOverride returns what a POST's body must pass through, or nil: it fails with
-// ErrOverride where a form or a JSON text has the member override. Nothing is held back, and
+// ErrOverride where a form or a JSON text has one of overrides. Nothing is held back, and
 // a server that did not get a body to its end does not act on it. A compressed body is read
 // here, as far as maxCoded.
 func screenOverride(req *Request, body *Body) (screen func(io.Reader) io.Reader, err error) {
@@ -37,6 +42,9 @@ func screenOverride(req *Request, body *Body) (screen func(io.Reader) io.Reader,
 	default:
 		return nil, nil
 	}
+	if !likeASCII(kind) {
+		return nil, errCharset
+	}
 	if len(req.Header["Content-Encoding"]) == 0 {
 		return func(body io.Reader) io.Reader { return &screened{body, find()} }, nil
 	}
@@ -48,7 +56,27 @@ func screenOverride(req *Request, body *Body) (screen func(io.Reader) io.Reader,
 	return nil, err
 }
 
-// finder looks for override in a text, byte by byte.
+var errCharset = errors.New("the body is in a set of characters that is not read here")
+
+// likeASCII reports whether a type of content names no set of characters but those in which
+// the bytes of overrides are as in ASCII: servers decode names by it.
+func likeASCII(kind string) bool {
+	for _, rest := range strings.Split(kind, "charset")[1:] {
+		end := strings.IndexAny(rest, ";,")
+		if end < 0 {
+			end = len(rest)
+		}
+		set, named := strings.CutPrefix(strings.TrimSpace(rest[:end]), "=")
+		set = strings.Trim(set, " \t\"'")
+		if !named || !slices.Contains([]string{"utf-8", "utf8", "us-ascii", "ascii"}, set) &&
+			!strings.HasPrefix(set, "iso-8859-") && !strings.HasPrefix(set, "windows-125") {
+			return false
+		}
+	}
+	return true
+}
+
+// finder looks for one of overrides in a text, byte by byte.
 type finder interface {
 	next(c byte) (found bool)
 }
@@ -69,8 +97,8 @@ func (s *screened) Read(p []byte) (int, error) {
 }
 
 // maxName bounds what is kept of a name, in bytes: with each of its letters encoded,
-// override is shorter.
-const maxName = 64
+// one of overrides is shorter.
+const maxName = 160
 
 // formNames reads "name=value&name=value".
 type formNames struct {
@@ -94,15 +122,26 @@ func (f *formNames) next(c byte) bool {
 	return false
 }
 
-// isOverride reports whether some server takes a name, encoded as in a query, for override.
-// PHP writes "_" for characters that its names do not have, and ends them at a zero byte.
+// isOverride reports whether some server takes a name, encoded as in a query, for one of
+// overrides. PHP writes "_" for characters that its names do not have, and ends them at a
+// zero byte.
 func isOverride(name string) bool {
-	decoded, err := url.QueryUnescape(name)
-	if err != nil {
-		return false
-	}
-	decoded, _, _ = strings.Cut(decoded, "\x00")
-	return strings.EqualFold(strings.NewReplacer(".", "_", " ", "_", "[", "_").Replace(strings.TrimSpace(decoded)), override)
+	decoded, _, _ := strings.Cut(decodedName(name), "\x00")
+	return namesMethod(strings.NewReplacer(".", "_", " ", "_", "[", "_").Replace(strings.TrimSpace(decoded)))
+}
+
+// escapes are those of a query, and those that ASP.NET reads there.
+var escapes = regexp.MustCompile(`%[0-9A-Fa-f]{2}|%u00[0-9A-Fa-f]{2}|\+`)
+
+// decodedName decodes a name as servers do that leave alone what is no escape.
+func decodedName(name string) string {
+	return escapes.ReplaceAllStringFunc(name, func(escape string) string {
+		if escape == "+" {
+			return " "
+		}
+		c, _ := strconv.ParseUint(escape[len(escape)-2:], 16, 8)
+		return string([]byte{byte(c)})
+	})
 }
 
 // partNames reads the Content-Disposition of each part, which names it, with its folded
@@ -130,7 +169,7 @@ func (f *partNames) next(c byte) bool {
 	return false
 }
 
-// isOverride reports whether the line names a part override, or in a way that no client
+// isOverride reports whether the line names a part as one of overrides, or in a way that no client
 // does (RFC 7578 section 4.2).
 func (f *partNames) isOverride() bool {
 	line := strings.ToLower(string(f.line))
@@ -150,7 +189,8 @@ func (f *partNames) isOverride() bool {
 	return false
 }
 
-// jsonNames reads the names of a JSON text's members, at any depth.
+// jsonNames reads the names of a JSON text's members, at any depth. A zero byte is of a text
+// in UTF-16 or UTF-32, which some servers recognise by it.
 type jsonNames struct {
 	text                       []byte
 	inText, escaped, lastNamed bool
@@ -158,6 +198,8 @@ type jsonNames struct {
 
 func (f *jsonNames) next(c byte) bool {
 	switch {
+	case c == 0:
+		return true
 	case f.inText && f.escaped:
 		f.escaped = false
 	case f.inText && c == '\\':
@@ -165,7 +207,7 @@ func (f *jsonNames) next(c byte) bool {
 	case f.inText && c == '"':
 		f.inText = false
 		var name string
-		f.lastNamed = json.Unmarshal(append(f.text, '"'), &name) == nil && strings.EqualFold(name, override)
+		f.lastNamed = json.Unmarshal(append(f.text, '"'), &name) == nil && namesMethod(name)
 		return false
 	case !f.inText && c == '"':
 		f.inText, f.text = true, append(f.text[:0], c)

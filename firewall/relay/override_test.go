@@ -18,6 +18,12 @@ func TestAttackOperationMethodInTheBody(t *testing.T) {
 	part := func(head string) string {
 		return "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n" + strings.Repeat("x", 1<<20) + "\r\n--b\r\n" + head + "\r\n\r\nDELETE\r\n--b--\r\n"
 	}
+	in16 := func(text string) (out string) {
+		for i := range len(text) {
+			out += text[i:i+1] + "\x00"
+		}
+		return out
+	}
 	filler := "a=" + strings.Repeat("x", 2<<20)
 	zipped := func(texts ...string) (out string) {
 		for _, text := range texts {
@@ -38,6 +44,11 @@ func TestAttackOperationMethodInTheBody(t *testing.T) {
 		"as PHP reads it":           {form, ".method=DELETE"},
 		"as PHP reads it, a space":  {form, "+.method=DELETE"},
 		"as PHP reads it, a zero":   {form, "_method%00x=DELETE"},
+		"no escape behind it":       {form, "_method%00%=DELETE"},
+		"as ASP.NET reads it":       {form, "%u005fm%u0065thod=DELETE"},
+		"as Salesforce names it":    {form, "_HttpMethod=DELETE"},
+		"as ASP.NET names it":       {form, "a=b&X-HTTP-Method-Override=DELETE"},
+		"JSON, in UTF-16":           {json, in16(`{"_method":"DELETE"}`)},
 		"no type":                   {"", "_method=DELETE"},
 		"a type with a parameter":   {form + "; charset=utf-8", "_method=DELETE"},
 		"a type in capitals":        {strings.ToUpper(form), "_method=DELETE"},
@@ -62,12 +73,19 @@ func TestAttackOperationMethodInTheBody(t *testing.T) {
 		"any other text":    {"text/plain", "_method=DELETE"},
 		"a text of no type": {"", strings.Repeat("lines of text\n", 1000)},
 		"compressed":        {json, zipped(`{"a": "_method"}`)},
+		"a charset":         {form + `; charset="ISO-8859-1"`, "a=b"},
 	}
 	unread := map[string]struct{ kind, body string }{
 		"compressed in two":   {json, zipped(`{"a": "b"}`, `{"_method": "DELETE"}`)},
 		"compressed, cut":     {json, zipped(`{"_method":"DELETE"}`)[:25]},
 		"compressed, a bomb":  {form, zipped("a=" + strings.Repeat("x", 64<<20) + "&_method=DELETE")},
 		"compressed in words": {json, `{"_method":"DELETE"}`},
+		"in UTF-16":           {json + "; charset=utf-16le", in16(`{"_method":"DELETE"}`)},
+		"in UTF-7":            {json + `;charset="UTF-7"`, `{"+AF8-method":"DELETE"}`},
+		"a form in UTF-16":    {form + ";charset=utf-16be", "%00_%00m%00e%00t%00h%00o%00d=%00D"},
+		"in EBCDIC":           {form + "; a=b; charset=ibm037", "%6d%94%85%a3%88%96%84=%c4"},
+		"a charset, twice":    {form + "; charset=utf-8; charset=ibm037", "%6d%94%85%a3%88%96%84=%c4"},
+		"a charset, encoded":  {form + "; charset*=us-ascii''ibm037", "%6d%94%85%a3%88%96%84=%c4"},
 	}
 	for _, protocol := range protocols() {
 		t.Run(protocol, func(t *testing.T) {
