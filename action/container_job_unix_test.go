@@ -30,15 +30,14 @@ func TestAJobInAContainer(t *testing.T) {
 	api := &fakeapi.Server{APIKey: testKey, Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"echo made >made.txt"}}}}}
 	server := httptest.NewServer(api)
 	defer server.Close()
-	run := func(t *testing.T, input string, socket bool) (outputs, log string) {
+	run := func(t *testing.T, input string, socket bool, more ...string) (outputs, log string) {
 		t.Helper()
 		out := t.TempDir()
-		args := []string{
-			"run", "--rm", "--network", "host", "--hostname", "job", "-v", bin + ":/usr/bin/sbx-devc:ro", "-v", out + ":/out",
-			"-v", testenv.CacheDir() + ":/cache", "-e", "XDG_CACHE_HOME=/cache", "-e", "GITHUB_WORKSPACE=/__w/r/r", "-e", "RUNNER_TEMP=/out/temp",
-			"-e", "GITHUB_OUTPUT=/out/output", "-e", "SBX_RUN_ID=gha-container-job", "-e", "SBX_DEVC_UPSTREAM=" + server.URL,
-			"-e", "INPUT_PROMPT=x", "-e", "INPUT_ANTHROPIC_API_KEY=" + testKey, "-e", input,
-		}
+		args := append([]string{"run", "--rm", "--network", "host"}, more...)
+		args = append(args, "-v", bin+":/usr/bin/sbx-devc:ro", "-v", out+":/out",
+			"-v", testenv.CacheDir()+":/cache", "-e", "XDG_CACHE_HOME=/cache", "-e", "GITHUB_WORKSPACE=/__w/r/r", "-e", "RUNNER_TEMP=/out/temp",
+			"-e", "GITHUB_OUTPUT=/out/output", "-e", "SBX_RUN_ID=gha-container-job", "-e", "SBX_DEVC_UPSTREAM="+server.URL,
+			"-e", "INPUT_PROMPT=x", "-e", "INPUT_ANTHROPIC_API_KEY="+testKey, "-e", input)
 		if socket {
 			args = append(args, "-v", "/var/run/docker.sock:/var/run/docker.sock")
 		}
@@ -54,13 +53,14 @@ func TestAJobInAContainer(t *testing.T) {
 		diff, _ := os.ReadFile(filepath.Join(out, "changes.diff"))
 		return string(written) + string(diff), string(text)
 	}
+	// This container has its machine's name, too.
 	if outputs, log := run(t, "INPUT_WORKSPACE_MODE=copy", true); !strings.Contains(outputs, "\nsuccess\n") || !strings.Contains(outputs, "+made") {
 		t.Errorf("copy: %s\n%s", outputs, log)
 	}
 	if !slices.ContainsFunc(api.Requests(), func(q fakeapi.Request) bool { return strings.Contains(q.Body, "KUMQUAT") }) {
 		t.Error("Claude does not know the project's skill")
 	}
-	if outputs, log := run(t, "INPUT_WORKSPACE_MODE=rw", true); !strings.Contains(outputs, "\nsetup_error\n") || !strings.Contains(log, "set workspace_mode: copy") {
+	if outputs, log := run(t, "INPUT_WORKSPACE_MODE=rw", true, "--hostname", "job"); !strings.Contains(outputs, "\nsetup_error\n") || !strings.Contains(log, "set workspace_mode: copy") {
 		t.Errorf("rw: %s\n%s", outputs, log)
 	}
 	if outputs, log := run(t, "INPUT_WORKSPACE_MODE=rw", false); !strings.Contains(outputs, "\nsetup_error\n") || !strings.Contains(log, "/var/run/docker.sock:/var/run/docker.sock") {

@@ -2,12 +2,13 @@
 //
 //	/proc/PID/mountinfo -> Parse -> Mount, Mount, …
 //
-// BootID says whose kernel's list it is.
+// Container names the container that has them, and BootID the kernel.
 package mountinfo
 
 import (
 	"iter"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,6 +46,24 @@ func Parse(text string) iter.Seq[Mount] {
 			}
 		}
 	}
+}
+
+// engineFile is the place on its machine of a file that an engine mounts into each container,
+// with the container's id: Docker's /var/lib/docker/containers/ID/hostname, Podman's
+// …/overlay-containers/ID/userdata/hostname.
+var engineFile = regexp.MustCompile(`/(?:[a-z0-9]+-)?containers/([0-9a-f]{64})/(?:userdata/)?(?:hostname|hosts|resolv\.conf)$`)
+
+// Container is the id of the container whose mounts text lists, or of one whose network it
+// has joined; "" = they are those of no container of Docker's or Podman's.
+func Container(text string) string {
+	for m := range Parse(text) {
+		if strings.HasPrefix(m.Point, "/etc/") {
+			if of := engineFile.FindStringSubmatch(m.Root); of != nil {
+				return of[1]
+			}
+		}
+	}
+	return ""
 }
 
 // unescape resolves the octal escapes that the kernel writes for blanks and the

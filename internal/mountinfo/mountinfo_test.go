@@ -21,3 +21,22 @@ func TestParse(t *testing.T) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }
+
+func TestContainer(t *testing.T) {
+	const id = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	for root, want := range map[string]string{
+		"/var/lib/docker/containers/" + id + "/hostname":                                          id,
+		"/docker/containers/" + id + "/resolv.conf":                                               id, // of a disk of its own
+		"/home/u/.local/share/containers/storage/overlay-containers/" + id + "/userdata/hostname": id,
+		"/containers/" + id[1:] + "/hostname":                                                     "",
+		"/containers/" + id + "/mounts/secrets":                                                   "",
+		"/":                                                                                       "",
+	} {
+		if got := Container("1 0 8:1 / / rw - ext4 /dev/a rw\n2 1 8:1 " + root + " /etc/hostname rw - ext4 /dev/a rw\n"); got != want {
+			t.Errorf("%s: %q", root, got)
+		}
+	}
+	if got := Container("2 1 8:1 /containers/" + id + "/hostname /mnt/hostname rw - ext4 /dev/a rw\n"); got != "" {
+		t.Errorf("a file that somebody mounted: %q", got)
+	}
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/mountinfo"
 	"github.com/org/claude-sandbox/workspace"
 )
 
@@ -30,7 +31,7 @@ func (p *Plan) FitEngine(ctx context.Context, e *engine.Engine) error {
 	if err != nil {
 		return err
 	}
-	elsewhere := d.Remote || namesAnotherMachine(d, runtime.GOOS)
+	elsewhere := d.Remote || namesAnotherMachine(d, runtime.GOOS) || inContainerOf(ctx, e)
 	if p.Place.Mode.IsCopy() && (elsewhere || ownsAsRoot(d)) {
 		p.carry()
 	}
@@ -57,6 +58,22 @@ func (p *Plan) FitEngine(ctx context.Context, e *engine.Engine) error {
 func namesAnotherMachine(d engine.Description, system string) bool {
 	own, err := os.Hostname()
 	return err == nil && system == "linux" && d.Machine != "" && d.Machine != own
+}
+
+// inContainerOf reports whether this program is itself in a container of the engine, which
+// has other files than the engine then. A container with its machine's network has its
+// machine's name, too.
+func inContainerOf(ctx context.Context, e *engine.Engine) bool {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil { // not on Linux
+		return false
+	}
+	id := mountinfo.Container(string(mounts))
+	if id == "" {
+		return false
+	}
+	_, err = e.NetworkOwner(ctx, id) // which errs for a container that the engine does not have
+	return err == nil
 }
 
 // ErrOwners reports an engine in whose containers this machine's files have other owners.

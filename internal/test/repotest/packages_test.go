@@ -415,6 +415,7 @@ var allowed = map[string][]string{
 		"internal/cabundle",
 		"internal/delivery",
 		"internal/engine",
+		"internal/mountinfo",
 		"internal/tunnel",
 		"sandbox/kept",
 		"settings",
