@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/org/claude-sandbox/action/patch"
 	"github.com/org/claude-sandbox/internal/fakeapi"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
@@ -192,6 +193,15 @@ func TestActionUnderActInAMonorepo(t *testing.T) {
 	}
 	if diff := read(t, filepath.Join(in.dir, "results", "report", "changes.diff")); !strings.Contains(diff, "+++ b/packages/a/made.txt\n") {
 		t.Errorf("the patch:\n%s", diff)
+	}
+	// The second job takes it as it is.
+	changes, err := patch.Parse([]byte(read(t, filepath.Join(in.dir, "results", "report", "changes.diff"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := patch.Rules{MaxFiles: 2, MaxBytes: 1 << 10, Ignored: func(string) bool { return false }}
+	if v := rules.Judge(changes); len(v.Refused) > 0 || len(v.Files) != 2 || v.Files[1].Path != "packages/a/made.txt" {
+		t.Errorf("as a patch: %+v", v)
 	}
 	project := filepath.Join(in.dir, "project")
 	command(t, project, "git", "fetch", "-q", filepath.Join(in.dir, "results", "report", "commits.bundle"), "refs/heads/sbx/*:refs/heads/sbx/*")

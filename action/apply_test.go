@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -254,6 +255,48 @@ func TestApplyOpensAPullRequest(t *testing.T) {
 	// The same again: the branch is there.
 	if _, got := h.apply(ordinary, "INPUT_TITLE=Again"); got["conclusion"] != "failure" || !strings.Contains(got["result"], "is there already") || len(h.pulls) != 1 {
 		t.Errorf("a second time: %v", got)
+	}
+}
+
+// A patch of a folder of the repository lands in it, whether its paths are the folder's or the
+// repository's, and never in a folder of the same name below it.
+func TestApplyInAFolderOfTheRepository(t *testing.T) {
+	const file = "diff --git a/%[1]s b/%[1]s\n--- a/%[1]s\n+++ b/%[1]s\n@@ -1,1 +1,1 @@\n-one\n+two\n"
+	const manifest = "diff --git a/%[1]s b/%[1]s\nnew file mode 100644\n--- /dev/null\n+++ b/%[1]s\n@@ -0,0 +1,1 @@\n+{}\n"
+	for name, c := range map[string]struct{ patch, folder, conclusion string }{
+		"the folder's paths":     {fmt.Sprintf(file, "a.txt"), "packages/a", "proposed"},
+		"the repository's paths": {fmt.Sprintf(file, "packages/a/a.txt"), "", "proposed"},
+		"a manifest there":       {fmt.Sprintf(file, "a.txt") + fmt.Sprintf(manifest, "package.json"), "./packages/a/", "draft"},
+		"both":                   {fmt.Sprintf(file, "packages/a/a.txt"), "packages/a", "refused"},
+		"another folder":         {fmt.Sprintf(file, "a.txt"), "packages/b", "refused"},
+		"the folder is a link":   {fmt.Sprintf(manifest, "x"), "link", "refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHub(t)
+			write(t, filepath.Join(h.checkout, "packages", "a", "a.txt"), "one\n")
+			h.git(h.checkout, "add", "-A")
+			h.git(h.checkout, "commit", "-qm", "a package")
+			h.git(h.checkout, "push", "-q", "--no-verify", h.bare, "main")
+			log, got := h.apply(c.patch, "INPUT_WORKING_DIRECTORY="+c.folder)
+			if got["conclusion"] != c.conclusion {
+				t.Fatalf("%v\n%s", got, log)
+			}
+			if c.conclusion == "refused" {
+				if h.branches() != "main" || got["refused"] == "" {
+					t.Errorf("%v, branches %s", got, h.branches())
+				}
+				return
+			}
+			changed := strings.Split(got["changed_files"], "\n")
+			if changed[0] != "packages/a/a.txt" || h.git(h.bare, "show", got["commit"]+":packages/a/a.txt") != "two\n" {
+				t.Errorf("%q in %v", changed, got)
+			}
+			for _, place := range strings.Split(strings.TrimSpace(h.git(h.bare, "diff", "--name-only", "main", got["commit"])), "\n") {
+				if !strings.HasPrefix(place, "packages/a/") {
+					t.Errorf("%s changed", place)
+				}
+			}
+		})
 	}
 }
 
