@@ -39,6 +39,7 @@ type Inputs struct {
 	FailOnDenied       bool          `input:"fail_on_denied"`           // a refused host fails the run
 	Summary            bool          `input:"summary"`                  // write the step summary
 	ShowOutput         bool          `input:"show_output"`              // the log has what tools answer
+	FederationInputs
 	AgentInputs
 	SandboxInputs
 	TriggerInputs
@@ -70,6 +71,7 @@ func ParseInputs(get func(name string) string, workspace string) (Inputs, []erro
 		FailOnDenied:       p.boolean("fail_on_denied", false),
 		Summary:            p.boolean("summary", true),
 		ShowOutput:         p.boolean("show_output", false),
+		FederationInputs:   p.federation(),
 		AgentInputs:        p.agent(),
 		SandboxInputs:      p.sandbox(),
 		TriggerInputs:      p.trigger(),

@@ -14,7 +14,7 @@ func (p *inputParser) credential(in Inputs) {
 	const hint = "pass it from a secret: anthropic_api_key: ${{ secrets.ANTHROPIC_API_KEY }}; secrets are empty in workflows that a fork's " +
 		"pull request starts"
 	var given []string
-	for _, name := range []string{"anthropic_api_key", "claude_code_oauth_token", "anthropic_auth_token"} {
+	for _, name := range []string{"anthropic_api_key", "claude_code_oauth_token", "anthropic_auth_token", "anthropic_federation_rule_id"} {
 		if p.get(name) != "" {
 			given = append(given, name)
 		}
@@ -22,7 +22,7 @@ func (p *inputParser) credential(in Inputs) {
 	switch {
 	case len(given) > 1:
 		p.fail("remove one of them", "inputs %s are both set", strings.Join(given, " and "))
-	case len(given) == 0:
+	case len(given) == 0 && in.FederationInputs == (FederationInputs{}): // of which one told
 		p.fail(hint, "input anthropic_api_key is empty: there is no credential for the model API")
 	}
 	if in.GatewayURL == "" && (p.get("anthropic_auth_token") != "" || len(in.GatewayHeaders) > 0) {
@@ -47,12 +47,13 @@ func (p *inputParser) headers(name string) (lines []string) {
 // otherProviders are variables by which Claude Code would ask the model elsewhere, and what
 // to do in the Action.
 var otherProviders = map[string]string{
-	"CLAUDE_CODE_USE_BEDROCK":  gatewayHint,
-	"CLAUDE_CODE_USE_VERTEX":   gatewayHint,
-	"CLAUDE_CODE_USE_FOUNDRY":  gatewayHint,
-	"ANTHROPIC_BASE_URL":       "give it as the input anthropic_base_url",
-	"ANTHROPIC_AUTH_TOKEN":     "give it as the input anthropic_auth_token, with the gateway's anthropic_base_url",
-	"ANTHROPIC_CUSTOM_HEADERS": "give them as the input anthropic_custom_headers, with the gateway's anthropic_base_url",
+	"CLAUDE_CODE_USE_BEDROCK":      gatewayHint,
+	"CLAUDE_CODE_USE_VERTEX":       gatewayHint,
+	"CLAUDE_CODE_USE_FOUNDRY":      gatewayHint,
+	"ANTHROPIC_FEDERATION_RULE_ID": "give it as the input anthropic_federation_rule_id",
+	"ANTHROPIC_BASE_URL":           "give it as the input anthropic_base_url",
+	"ANTHROPIC_AUTH_TOKEN":         "give it as the input anthropic_auth_token, with the gateway's anthropic_base_url",
+	"ANTHROPIC_CUSTOM_HEADERS":     "give them as the input anthropic_custom_headers, with the gateway's anthropic_base_url",
 }
 
 const gatewayHint = "no request is signed for a cloud here: name a gateway that speaks the Messages API and has the cloud's credentials " +

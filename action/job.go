@@ -39,6 +39,7 @@ type Job struct {
 	Dir       string            // folder for transcript, audit log and summary; it exists
 	Events    func(agent.Event) // hears what happens, in order
 	Progress  io.Writer         // what the sandbox says of itself, for people
+	Hide      func(string)      // keeps a secret that turns up now out of the log
 }
 
 // Report is what a run came to. Its zero value is a run that never began.

@@ -68,15 +68,24 @@ type step struct {
 // keepSecrets takes the secrets out of everything that is printed from now on.
 func (s *step) keepSecrets(secrets []string) {
 	s.clean = redact.New(redact.Options{Secrets: secrets, Patterns: true})
-	s.log = &cleanLog{to: s.clean.Writer(s.Stdout)}
+	s.log = &cleanLog{to: s.clean.Writer(s.Stdout), runner: s.Stdout}
 	s.Stdout = s.log
 	s.github = githubactions.New(githubactions.WithWriter(s.Stdout), githubactions.WithGetenv(s.Getenv))
 }
 
 // cleanLog is a redacting writer for several goroutines.
 type cleanLog struct {
-	mu sync.Mutex
-	to io.WriteCloser
+	mu     sync.Mutex
+	to     io.WriteCloser
+	runner io.Writer // what is behind it
+}
+
+// hide tells the runner a secret, which takes it out of all later lines of the job's log.
+func (c *cleanLog) hide(secret string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, _ = io.WriteString(c.runner, "\n") // the last line may not have ended
+	githubactions.New(githubactions.WithWriter(c.runner)).AddMask(secret)
 }
 
 func (c *cleanLog) Write(p []byte) (int, error) {
@@ -141,7 +150,7 @@ func (s *step) run(ctx context.Context) reported {
 	r.events.full = in.ShowOutput
 	r.Report, err = s.execute(ctx, Job{
 		ID: id, Inputs: in, Keys: keys, Dir: r.dir, Context: runContext(s.Getenv), Untrusted: r.untrusted, Texts: r.texts,
-		Events: r.events.hear, Progress: r.events,
+		Events: r.events.hear, Progress: r.events, Hide: s.log.hide,
 	}, &r)
 	if err != nil && ctx.Err() == nil { // what fails when somebody cancels is no news
 		s.annotate("error", "claude-sandbox", err)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/progress"
@@ -57,6 +59,9 @@ func (s Sandboxed) Run(ctx context.Context, job Job) (Report, error) {
 	}
 	if err != nil {
 		return Report{Outcome: agent.Outcome{Conclusion: ConfigError, Message: err.Error()}}, err
+	}
+	if err := host.Credential.Renew(ctx); err != nil { // before anything starts
+		return notExchanged(err)
 	}
 	e, err := session.FittingEngine(ctx, plan, session.SilentEngine, host.Say)
 	if err != nil {
@@ -198,22 +203,7 @@ func (j Job) home(plan *runplan.Plan) []sandbox.HomeFile {
 
 // host is this side of a run.
 func (s Sandboxed) host(job Job, home runs.Home, plan *runplan.Plan) (*sandbox.Host, error) {
-	upstream, credential, err := session.ModelAPI(func(name string) string {
-		switch name {
-		case "ANTHROPIC_API_KEY":
-			return job.Inputs.APIKey
-		case "CLAUDE_CODE_OAUTH_TOKEN":
-			return job.Inputs.OAuthToken
-		case session.GatewayURL:
-			return job.Inputs.GatewayURL
-		case session.GatewayToken:
-			return job.Inputs.GatewayToken
-		}
-		return s.Getenv(name)
-	})
-	if err == nil {
-		credential, err = credential.WithHeaders(job.Inputs.GatewayHeaders)
-	}
+	upstream, credential, err := s.modelAPI(job)
 	if err != nil {
 		return nil, err
 	}
@@ -226,6 +216,33 @@ func (s Sandboxed) host(job Job, home runs.Home, plan *runplan.Plan) (*sandbox.H
 		StateDir: job.Dir, LiveDir: home.Live(), OnEvent: job.Events,
 		Ledger: home.Ledger(job.ID, job.Inputs.WorkingDirectory),
 	}, nil
+}
+
+// modelAPI is where the model is asked, and with what.
+func (s Sandboxed) modelAPI(job Job) (upstream *url.URL, credential credproxy.Credential, err error) {
+	in := job.Inputs
+	getenv := func(name string) string {
+		switch name {
+		case "ANTHROPIC_API_KEY":
+			return in.APIKey
+		case "CLAUDE_CODE_OAUTH_TOKEN":
+			return in.OAuthToken
+		case session.GatewayURL:
+			return in.GatewayURL
+		case session.GatewayToken:
+			return in.GatewayToken
+		}
+		return s.Getenv(name)
+	}
+	if in.Rule == "" {
+		upstream, credential, err = session.ModelAPI(getenv)
+	} else if upstream, err = session.Upstream(getenv); err == nil {
+		credential = s.federated(job, upstream)
+	}
+	if err == nil {
+		credential, err = credential.WithHeaders(in.GatewayHeaders)
+	}
+	return upstream, credential, err
 }
 
 // reportOf is what a run came to, as the step reports it.

@@ -282,6 +282,46 @@ func TestAnAnswerInJSONAndARunThatGoesOnWithIt(t *testing.T) {
 	})
 }
 
+// The API gives the job tokens for its identity, each for a moment. The runner masks them,
+// and they are in no file.
+func TestAJobWithoutAKey(t *testing.T) {
+	var minted atomic.Int64
+	token := func(n int64) string { return fmt.Sprintf("sk-ant-oat01-minted-for-the-job-%d", n) }
+	api := &fakeapi.Server{Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"env; cat /proc/*/environ"}}}}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /identity", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"value":"signed-identity-of-the-job"}`) })
+	mux.HandleFunc("POST /v1/oauth/token", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"access_token":%q,"expires_in":0.01}`, token(minted.Add(1)))
+	})
+	var without atomic.Int64
+	mux.HandleFunc("/v1/messages", func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer "+strings.TrimSuffix(token(0), "0")) || r.Header.Get("X-Api-Key") != "" {
+			without.Add(1)
+		}
+		api.ServeHTTP(w, r)
+	})
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	s := startStep(t, &fakeapi.Server{}, "INPUT_ANTHROPIC_API_KEY=", "SBX_DEVC_UPSTREAM="+server.URL, "INPUT_ANTHROPIC_FEDERATION_RULE_ID=fdrl_1",
+		"INPUT_ANTHROPIC_ORGANIZATION_ID=o", "ACTIONS_ID_TOKEN_REQUEST_URL="+server.URL+"/identity", "ACTIONS_ID_TOKEN_REQUEST_TOKEN=token-of-the-job")
+	s.wantConclusion(0, "success")
+	if minted.Load() < 2 || without.Load() > 0 {
+		t.Errorf("%d tokens were made, and %d requests came without one", minted.Load(), without.Load())
+	}
+	log := s.log.String()
+	for _, secret := range []string{token(1), "signed-identity-of-the-job"} {
+		if !strings.Contains(log, "\n::add-mask::"+secret+"\n") {
+			t.Errorf("%s is not masked", secret)
+		}
+	}
+	for _, secret := range []string{token(1), "signed-identity-of-the-job", "token-of-the-job"} {
+		left := command(t, s.dir, "sh", "-c", "grep -rlF '"+secret+"' . || true")
+		if left != "" || strings.Count(log, secret) != strings.Count(log, "::add-mask::"+secret) {
+			t.Errorf("%s is in %q, or in the log:\n%s", secret, left, log)
+		}
+	}
+}
+
 func TestRefusedHostFailsTheStepWhenAsked(t *testing.T) {
 	script := fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"curl -sS -m 20 https://denied.example/"}}}}
 	s := startStep(t, &fakeapi.Server{Script: script}, "INPUT_FAIL_ON_DENIED=true")

@@ -23,6 +23,7 @@ type Credential struct {
 	kind    kind
 	secret  string
 	headers *http.Header // of a gateway; nil = none
+	minted  *minted      // the secret is made anew from time to time; nil = it stays
 }
 
 type kind int
@@ -32,6 +33,7 @@ const (
 	apiKey
 	oauthToken
 	bearerToken
+	mintedToken
 )
 
 // Redactor takes the secret out of texts, in the forms in which it commonly leaks.
@@ -42,6 +44,9 @@ func (c Credential) Redactor() *redact.Redactor {
 // secrets are all values that must not be shown.
 func (c Credential) secrets() []string {
 	all := []string{c.secret}
+	if c.minted != nil {
+		all = c.minted.tokens()
+	}
 	if c.headers != nil {
 		for _, values := range *c.headers {
 			all = append(all, values...)
@@ -120,8 +125,13 @@ func (c Credential) set(h http.Header) {
 		h.Set("X-Api-Key", c.secret)
 		return
 	}
-	h.Set("Authorization", "Bearer "+c.secret)
-	if c.kind == oauthToken {
+	secret := c.secret
+	if c.minted != nil {
+		all := c.minted.tokens()
+		secret = all[len(all)-1]
+	}
+	h.Set("Authorization", "Bearer "+secret)
+	if c.kind == oauthToken || c.kind == mintedToken {
 		h.Set("Anthropic-Beta", withOAuthBeta(h.Values("Anthropic-Beta")))
 	}
 }

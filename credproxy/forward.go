@@ -181,7 +181,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, body []byte, ask
 		api = "the provider " + asked.provider.Name
 		resp, err = p.transport.Transport.RoundTrip(traced(p.toProvider(r, body, asked)))
 	} else {
-		resp, err = p.ask(func() *http.Request { return traced(p.outgoing(r, body)) }, &sent)
+		resp, err = p.ask(r.Context(), func() *http.Request { return traced(p.outgoing(r, body)) }, &sent)
 	}
 	if err != nil {
 		if r.Context().Err() != nil {

@@ -1,6 +1,7 @@
 package credproxy
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -116,10 +117,21 @@ func unconnected(err error) bool {
 	return errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect")
 }
 
+// renew has a token that lasts, and has answers searched for it.
+func (p *Proxy) renew(ctx context.Context) error {
+	if p.credential.minted == nil {
+		return nil
+	}
+	return p.credential.minted.renew(ctx, p.blank.renew)
+}
+
 // ask sends a request until the upstream gives an answer for the agent. sent says whether
 // the model may be at work on it. out makes the request.
-func (p *Proxy) ask(out func() *http.Request, sent *atomic.Bool) (*http.Response, error) {
+func (p *Proxy) ask(ctx context.Context, out func() *http.Request, sent *atomic.Bool) (*http.Response, error) {
 	for try := 0; ; try++ {
+		if err := p.renew(ctx); err != nil {
+			return nil, err
+		}
 		request := out()
 		resp, err := p.transport.RoundTrip(request)
 		if err != nil && !unconnected(err) {
@@ -146,8 +158,8 @@ func (p *Proxy) ask(out func() *http.Request, sent *atomic.Bool) (*http.Response
 		sent.Store(false)
 		select {
 		case <-time.After(wait):
-		case <-request.Context().Done():
-			return nil, request.Context().Err()
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		}
 	}
 }

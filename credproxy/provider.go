@@ -45,7 +45,7 @@ func checkProvider(p Provider) error {
 			return fmt.Errorf("the price of %s is below 0", short(model, 100))
 		}
 	}
-	return checkUpstream(p.Base)
+	return CheckUpstream(p.Base)
 }
 
 // providersPath begins the routes of providers.

@@ -20,7 +20,6 @@ import (
 
 	"github.com/org/claude-sandbox/credproxy/spending"
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/redact"
 )
 
 // DefaultUpstream is the model API.
@@ -96,7 +95,7 @@ type Proxy struct {
 	hostedWeb  bool
 	buffered   atomic.Int64
 	transport  *patientTransport
-	blank      *redact.Redactor
+	blank      blank
 	usage      meter
 	limits     Limits
 	budgets    []spending.Budget
@@ -113,7 +112,7 @@ type Proxy struct {
 // New returns a Proxy. It fails when a required option is missing or the
 // credential would travel unencrypted to another machine.
 func New(o Options) (*Proxy, error) {
-	if err := checkUpstream(o.Upstream); err != nil {
+	if err := CheckUpstream(o.Upstream); err != nil {
 		return nil, err
 	}
 	if o.Credential.kind == noCredential {
@@ -134,10 +133,6 @@ func New(o Options) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	secrets := o.Credential.secrets()
-	for _, one := range o.Providers {
-		secrets = append(secrets, one.Key.secrets()...)
-	}
 	p := &Proxy{
 		providers:  providers,
 		upstream:   o.Upstream,
@@ -155,8 +150,6 @@ func New(o Options) (*Proxy, error) {
 		ledger:     o.Ledger,
 		usage:      meter{ledger: o.Ledger},
 		reading:    make(chan struct{}, maxReading),
-		// Lengths stay, so that Content-Length does.
-		blank: redact.New(redact.Options{Secrets: secrets, Mask: true}),
 		transport: &patientTransport{patience: o.Patience, Transport: &http.Transport{
 			Proxy:             o.Proxy,
 			TLSClientConfig:   &tls.Config{RootCAs: o.RootCAs},
@@ -171,6 +164,14 @@ func New(o Options) (*Proxy, error) {
 			MaxIdleConnsPerHost:   16,
 		}},
 	}
+	p.blank.secrets = func() []string {
+		secrets := o.Credential.secrets()
+		for _, one := range o.Providers {
+			secrets = append(secrets, one.Key.secrets()...)
+		}
+		return secrets
+	}
+	p.blank.renew()
 	if p.log == nil {
 		p.log = func(Entry) {}
 	}
@@ -234,7 +235,9 @@ const quietPause = 5 * time.Millisecond
 // Close drops idle connections to the upstream.
 func (p *Proxy) Close() error { p.transport.CloseIdleConnections(); return nil }
 
-func checkUpstream(u *url.URL) error {
+// CheckUpstream errs for the address of an API to which no credential may go: one that is no URL
+// of https, or of http on this machine.
+func CheckUpstream(u *url.URL) error {
 	if u == nil || u.Host == "" {
 		return errors.New("the credential proxy has no upstream")
 	}

@@ -18,15 +18,28 @@ const (
 	GatewayToken = "INPUT_ANTHROPIC_AUTH_TOKEN"
 )
 
+// Upstream reads the API's base URL from the environment. It errs for one to which no key may
+// go.
+func Upstream(getenv func(string) string) (*url.URL, error) {
+	base := cmp.Or(getenv(GatewayURL), getenv("SBX_DEVC_UPSTREAM"), credproxy.DefaultUpstream)
+	upstream, err := url.Parse(base)
+	if err != nil || upstream.Host == "" {
+		return nil, exitcode.With(exitcode.Config, diag.WithHint(errors.New("SBX_DEVC_UPSTREAM is no URL"),
+			"give the API's base URL, such as %s", credproxy.DefaultUpstream))
+	}
+	if err := credproxy.CheckUpstream(upstream); err != nil {
+		return nil, exitcode.With(exitcode.Config, err)
+	}
+	return upstream, nil
+}
+
 // ModelAPI reads the API's base URL and the key from the environment. An empty variable is
 // not set.
 func ModelAPI(getenv func(string) string) (*url.URL, credproxy.Credential, error) {
 	var none credproxy.Credential
-	base := cmp.Or(getenv(GatewayURL), getenv("SBX_DEVC_UPSTREAM"), credproxy.DefaultUpstream)
-	upstream, err := url.Parse(base)
-	if err != nil || upstream.Host == "" {
-		return nil, none, exitcode.With(exitcode.Config, diag.WithHint(errors.New("SBX_DEVC_UPSTREAM is no URL"),
-			"give the API's base URL, such as %s", credproxy.DefaultUpstream))
+	upstream, err := Upstream(getenv)
+	if err != nil {
+		return nil, none, err
 	}
 	for _, source := range []struct {
 		name string
@@ -41,13 +54,7 @@ func ModelAPI(getenv func(string) string) (*url.URL, credproxy.Credential, error
 				return nil, none, exitcode.With(exitcode.NoSecret, diag.WithHint(fmt.Errorf("%s: %w", source.name, err),
 					"set it to the key alone, without quotes"))
 			}
-			// The proxy knows which addresses may see a key; ask it before
-			// anything starts.
-			proxy, err := credproxy.New(credproxy.Options{Upstream: upstream, Credential: credential, SessionToken: credproxy.NewSessionToken()})
-			if err != nil {
-				return nil, none, exitcode.With(exitcode.Config, err)
-			}
-			return upstream, credential, proxy.Close()
+			return upstream, credential, nil
 		}
 	}
 	return nil, none, exitcode.With(exitcode.NoSecret, diag.WithHint(errors.New("there is no key for the model API"),

@@ -12,6 +12,7 @@ func variables() []string {
 	return []string{
 		"ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "INPUT_ANTHROPIC_API_KEY", "INPUT_CLAUDE_CODE_OAUTH_TOKEN", "INPUT_GITHUB_TOKEN",
 		"INPUT_ANTHROPIC_AUTH_TOKEN", "INPUT_ANTHROPIC_CUSTOM_HEADERS",
+		"ACTIONS_ID_TOKEN_REQUEST_TOKEN", // with which a workflow's step proves who it is
 	}
 }
 
