@@ -23,6 +23,7 @@ type SandboxInputs struct {
 	Egress           string   `input:"egress"`            // the network's mode, a firewall.Mode
 	Presets          []string `input:"presets"`           // named lists of hosts
 	AllowedDomains   []string `input:"allowed_domains"`   // allowlist entries
+	PrivateDomains   []string `input:"private_domains"`   // hosts among them that may have private addresses
 	DeniedDomains    []string `input:"denied_domains"`    // entries that stay closed whatever is allowed
 	Keys             []string `input:"keys"`              // secrets for the requests of an entry, see settings.Given.AddKeys
 	AllowHostedWeb   bool     `input:"allow_hosted_web"`  // the provider may search and fetch pages for the agent
@@ -40,6 +41,7 @@ func (p *inputParser) sandbox() SandboxInputs {
 		Egress:         p.choice("egress", "block allowlist, audit audit, none none"),
 		Presets:        p.list("presets"),
 		AllowedDomains: p.list("allowed_domains"),
+		PrivateDomains: p.list("private_domains"),
 		DeniedDomains:  p.list("denied_domains"),
 		Keys:           p.lines("keys"),
 		AllowHostedWeb: p.boolean("allow_hosted_web", false),
@@ -110,6 +112,7 @@ func (in Inputs) given() *settings.Given {
 	if in.EngineNetwork != "" {
 		given.Entries("private", "input allowed_domains", services(in.AllowedDomains))
 	}
+	given.Entries("private", "input private_domains", in.PrivateDomains)
 	given.Entries("deny", "input denied_domains", in.DeniedDomains)
 	given.AddKeys("input keys", in.Keys)
 	given.MCP.Servers = in.Servers

@@ -108,6 +108,13 @@ func TestServicesOfTheJobHavePrivateAddresses(t *testing.T) {
 	if in, errs := parse(t, inputs); len(errs) > 0 || !slices.Equal(in.Settings().Network.Private, []string{"db", "redis", "vault", "forge"}) {
 		t.Errorf("%v %q", errs, in.Settings().Network.Private)
 	}
+	inputs["private_domains"] = "docs.example.com, *.example.org"
+	if in, errs := parse(t, inputs); len(errs) > 0 || !slices.Equal(in.Settings().Network.Private[4:], []string{"docs.example.com", "*.example.org"}) {
+		t.Errorf("%v %q", errs, in.Settings().Network.Private)
+	}
+	if _, errs := parse(t, map[string]string{"private_domains": "db:5432"}); len(errs) != 1 || !strings.Contains(errs[0].Error(), "private_domains") {
+		t.Errorf("a port: %v", errs)
+	}
 }
 
 // Keys come from the step's environment and are bound to an entry; everything else about one

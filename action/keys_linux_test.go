@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/big"
 	"net"
@@ -34,16 +35,19 @@ import (
 
 const (
 	appToken = "canary-key-0d5b1f6a93c7e248"
-	gitSite  = "githost" // as the id of a service of the job
+	gitSite  = "githost"         // as the id of a service of the job
+	apiSite  = "ghe.example.com" // a GitHub of one's own
 )
 
-// gitHost is a stand-in of a host of repositories, acme/app and acme/other, on a network of
-// the engine's, as the services of a job are. On port 5432 anyone gets an answer.
+// gitHost is a stand-in of a host of repositories, acme/app and acme/other, and of its API for
+// pull requests, on a network of the engine's, as the services of a job are. On port 5432
+// anyone gets an answer.
 type gitHost struct {
 	network, root, ca string
 
-	mu    sync.Mutex
-	keyed []string // paths to which the token came
+	mu     sync.Mutex
+	keyed  []string // paths of repositories to which the token came
+	called []string // requests to the API, with their bodies
 }
 
 func newGitHost(t *testing.T) *gitHost {
@@ -67,7 +71,7 @@ func newGitHost(t *testing.T) *gitHost {
 	if out, err := exec.Command("docker", "image", "inspect", "debian:bookworm-slim").CombinedOutput(); err != nil {
 		testenv.Missing(t, "debian:bookworm-slim", string(out))
 	}
-	command(t, h.root, "docker", "run", "-d", "--name", h.network, "--network", h.network, "--network-alias", gitSite, "--network-alias", "db", "debian:bookworm-slim", "sleep", "infinity")
+	command(t, h.root, "docker", "run", "-d", "--name", h.network, "--network", h.network, "--network-alias", gitSite, "--network-alias", apiSite, "--network-alias", "db", "debian:bookworm-slim", "sleep", "infinity")
 	remove("rm", "-f", h.network)
 	pid := strings.TrimSpace(command(t, h.root, "docker", "inspect", "--format", "{{.State.Pid}}", h.network))
 	listener, err := listenIn("/proc/"+pid+"/ns/net", ":443")
@@ -93,6 +97,10 @@ func newGitHost(t *testing.T) *gitHost {
 }
 
 func (h *gitHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if path, api := strings.CutPrefix(r.URL.Path, "/api/v3"); api {
+		h.call(w, r, path)
+		return
+	}
 	_, password, _ := r.BasicAuth()
 	if password != appToken {
 		w.Header().Set("WWW-Authenticate", `Basic realm="private"`)
@@ -107,6 +115,21 @@ func (h *gitHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		"GIT_PROJECT_ROOT=" + h.root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=agent", "PATH=" + os.Getenv("PATH")}}).ServeHTTP(w, r)
 }
 
+// call answers as the API does, to whoever has the token.
+func (h *gitHost) call(w http.ResponseWriter, r *http.Request, path string) {
+	body, err := io.ReadAll(r.Body)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.called = append(h.called, fmt.Sprintf("%s %s %s %s %v", r.Method, r.Host, path, body, err))
+	if r.Header.Get("Authorization") != "Bearer "+appToken {
+		http.Error(w, `{"message":"Requires authentication"}`, http.StatusUnauthorized)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusCreated)
+	fmt.Fprintf(w, `{"number":5,"html_url":"https://%s/acme/app/pull/5","said":%q}`, apiSite, r.Header.Get("Authorization"))
+}
+
 // certificate makes one that its own file certifies.
 func (h *gitHost) certificate(t *testing.T) tls.Certificate {
 	t.Helper()
@@ -115,7 +138,7 @@ func (h *gitHost) certificate(t *testing.T) tls.Certificate {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: gitSite}, DNSNames: []string{gitSite}, IsCA: true, BasicConstraintsValid: true,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: gitSite}, DNSNames: []string{gitSite, apiSite}, IsCA: true, BasicConstraintsValid: true,
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
@@ -149,8 +172,9 @@ func listenIn(namespace, address string) (l net.Listener, err error) {
 	return l, err
 }
 
-// Attack: the agent pushes with a token of the step's, and looks for it everywhere. It goes
-// with what the entry allows, and is nowhere in the sandbox, outputs, summary, report or log.
+// Attack: the agent pushes and opens a pull request with a token of the step's, tries more
+// with it, and looks for it everywhere. It goes with what the entries allow, and is nowhere in
+// the sandbox, outputs, summary, report or log.
 func TestAttackKeyOfTheActionUnderAct(t *testing.T) {
 	act := testenv.Program(t, "act")
 	host := newGitHost(t)
@@ -164,6 +188,13 @@ func TestAttackKeyOfTheActionUnderAct(t *testing.T) {
 		git -c user.name=a -c user.email=a@example.com commit -q --allow-empty -m one && git push -q origin HEAD:refs/heads/agent/x && echo PUSH''ED
 		git push -q origin HEAD:refs/heads/main; git push -q https://` + gitSite + `/acme/other.git HEAD:refs/heads/agent/x
 		curl -sS -i 'https://` + gitSite + `/acme/app.git/info/refs?service=git-upload-pack' | tr -d '\0'
+		call() { curl -sS -X "$1" -H 'Content-Type: application/json' -H 'Authorization: Bearer none' "https://` + apiSite + `/api/v3$2" -d "$3"; echo; }
+		call POST /repos/acme/app/pulls '{"title":"t","head":"agent/x","base":"main"}'
+		call POST /repos/acme/app/pulls '{"title":"t","head":"evil:agent/x","base":"main"}'
+		call POST /repos/acme/other/pulls '{"title":"t","head":"agent/x","base":"main"}'
+		call PUT /repos/acme/app/pulls/5/merge '{}'
+		call POST /repos/acme/app/issues '{"title":"t"}'
+		call POST /gists '{"files":{"a":{"content":"b"}}}'
 		curl -sS http://db:5432/; curl -sS -m 5 http://db:5433/
 		part='canary-key-0d5b[1]f6'
 		(cat /proc/*/environ /proc/*/cmdline; grep -ra "$part" /etc /home /run /tmp /var /workspace) 2>/dev/null | grep -ac "$part" | sed s/^/times:/`}}},
@@ -191,7 +222,10 @@ func TestAttackKeyOfTheActionUnderAct(t *testing.T) {
             git:`+gitSite+`/acme/app push refs/heads/agent/*
             git:`+gitSite+`/acme/other push refs/heads/agent/*
             db:5432
+            github:`+apiSite+`/acme/app pulls.create, issues.comment
+          private_domains: `+apiSite+`
           keys: |
+            API=env:APP_TOKEN for github:`+apiSite+`/acme/app
             PUSH=env:APP_TOKEN for git:`+gitSite+`/acme/app # and no other repository
         env:
           APP_TOKEN: ${{ secrets.APP_TOKEN }}
@@ -206,6 +240,12 @@ func TestAttackKeyOfTheActionUnderAct(t *testing.T) {
 	defer host.mu.Unlock()
 	if slices.ContainsFunc(host.keyed, func(path string) bool { return !strings.HasPrefix(path, "/acme/app.git/") }) || len(host.keyed) == 0 {
 		t.Errorf("the token came to %q", host.keyed)
+	}
+	if want := []string{`POST ` + apiSite + ` /repos/acme/app/pulls {"title":"t","head":"agent/x","base":"main"} <nil>`}; !slices.Equal(host.called, want) {
+		t.Errorf("the API was called:\n%s", strings.Join(host.called, "\n"))
+	}
+	if !strings.Contains(r.transcript, "/acme/app/pull/5") || !strings.Contains(r.summary, "the key API went with ") {
+		t.Errorf("the pull request is not there:\n%s\n%s", r.transcript, r.summary)
 	}
 	if refs := command(t, host.root, "git", "-C", "acme/app.git", "for-each-ref", "--format=%(refname)"); refs != "refs/heads/agent/x\n" {
 		t.Errorf("refs: %q", refs)

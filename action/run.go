@@ -254,8 +254,9 @@ func (s *step) configuration(in Inputs) {
 		fmt.Sprintf("model: %s, max_turns: %d, max_budget_usd: %g (0 is no limit), timeout: %s", orDefault(in.Model), in.MaxTurns,
 			in.MaxBudgetUSD, in.Timeout),
 		fmt.Sprintf("image: %s", orDefault(in.Image)),
-		fmt.Sprintf("egress: %s, presets: %s, allowed_domains: %s, denied_domains: %s", in.Egress, orNone(strings.Join(in.Presets, " ")),
-			orNone(strings.Join(in.AllowedDomains, " ")), orNone(strings.Join(in.DeniedDomains, " "))),
+		fmt.Sprintf("egress: %s, presets: %s, allowed_domains: %s, private_domains: %s, denied_domains: %s", in.Egress,
+			orNone(strings.Join(in.Presets, " ")), orNone(strings.Join(in.AllowedDomains, " ")), orNone(strings.Join(in.PrivateDomains, " ")),
+			orNone(strings.Join(in.DeniedDomains, " "))),
 		fmt.Sprintf("keys: %s", orNone(strings.Join(in.Keys, "; "))),
 	} {
 		_, _ = io.WriteString(s.Stdout, Neutral(line)) // best effort, as all of the log
