@@ -218,6 +218,33 @@ func TestAnAPIThatIsOverloadedForTooLongFailsTheStep(t *testing.T) {
 	}
 }
 
+// The API goes in the middle of the work, for longer than the step waits: a later step goes
+// on with what was done.
+func TestARunThatTheAPIEndedIsResumed(t *testing.T) {
+	api := &fakeapi.Server{Always: &fakeapi.Fault{Status: 529, Retry: "60"}, Script: fakeapi.Script{
+		Turns: []fakeapi.Turn{{Bash: []string{"echo half of it >half.txt; echo half of the work is done"}}}}}
+	api.Faults = []fakeapi.Fault{{}}
+	s := startStep(t, api, "INPUT_RETRY_MINUTES=0.5")
+	s.wantConclusion(1, "api_error")
+	workspace := filepath.Join(s.dir, "workspace")
+	if text, err := os.ReadFile(filepath.Join(workspace, "half.txt")); err != nil || string(text) != "half of it\n" {
+		t.Fatalf("there was no progress: %v\n%s", err, s.log.String())
+	}
+	t.Run("goes on", func(t *testing.T) {
+		reported := filepath.Join(s.dir, "temp", "claude-sandbox-"+s.id)
+		again := fakeapi.Script{Final: "the other half is done, too"}
+		next := startStep(t, &fakeapi.Server{Script: again}, "GITHUB_WORKSPACE="+workspace, "INPUT_PROMPT=Go on.", "INPUT_RESUME="+reported)
+		next.wantConclusion(0, "success")
+		if first := next.requests()[0].Body; !strings.Contains(first, "half of the work is done") || !strings.Contains(first, "Look around.") ||
+			!strings.Contains(first, "Go on.") {
+			t.Errorf("the conversation does not go on: %s", first)
+		}
+		if !strings.Contains(next.file("output"), "the other half is done, too") {
+			t.Errorf("outputs: %s", next.file("output"))
+		}
+	})
+}
+
 // The API never answered, and its name is in the log: nothing that waiting heals.
 func TestAnAPIThatCannotBeReachedFailsTheStep(t *testing.T) {
 	s := startStep(t, &fakeapi.Server{}, "SBX_DEVC_UPSTREAM=https://gateway.invalid")
