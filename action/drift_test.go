@@ -51,6 +51,12 @@ func repoFile(t *testing.T, name string) string {
 
 func TestInputsOfActionFileCodeAndDocsAgree(t *testing.T) {
 	f, docs := readActionFile(t), repoFile(t, "docs/action.md")
+	_, answers, _ := strings.Cut(repoFile(t, "docs/specification.md"), "\n## A step of a workflow\n")
+	for _, name := range slices.Concat(f.inputs, f.outputs) {
+		if !strings.Contains(answers, "`"+name+"`") {
+			t.Errorf("docs/specification.md says nothing of %s", name)
+		}
+	}
 	var fields []string
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[Inputs]()) {
 		if !field.Anonymous { // its own are among them
