@@ -32,7 +32,8 @@ const (
 // authority is a certificate authority for one sandbox, in memory. It is safe for
 // concurrent use.
 type authority struct {
-	certificate *x509.Certificate
+	root        *x509.Certificate // what programs trust; nobody has its key
+	certificate *x509.Certificate // of key
 	key         *ecdsa.PrivateKey
 	leafKey     *ecdsa.PrivateKey
 
@@ -40,25 +41,30 @@ type authority struct {
 	leaves map[string]*tls.Certificate // by name
 }
 
-// newAuthority makes an authority whose certificate is good for these hosts
-// alone: its name constraints are critical (RFC 5280 section 4.2.1.10), and they
-// exclude every address.
+// newAuthority makes an authority whose certificates are good for these hosts
+// alone: their name constraints are critical (RFC 5280 section 4.2.1.10), and they
+// exclude every address. Java reads constraints in the certificates that stand below the
+// one that it trusts, and not in that one (RFC 5280 section 6.2 leaves this open). So the
+// root certifies one authority with the same constraints, and its key is forgotten here.
 func newAuthority(hosts []operation.Host) (*authority, error) {
-	a := &authority{leaves: map[string]*tls.Certificate{}}
-	var err error
-	for _, key := range []**ecdsa.PrivateKey{&a.key, &a.leafKey} {
-		if *key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
-			return nil, fmt.Errorf("making a key for the sandbox's certificates: %w", err)
+	fail := func(err error) (*authority, error) {
+		return nil, fmt.Errorf("making the sandbox's certificate: %w", err)
+	}
+	var keys [3]*ecdsa.PrivateKey
+	for i := range keys {
+		var err error
+		if keys[i], err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+			return fail(err)
 		}
 	}
+	a := &authority{key: keys[1], leafKey: keys[2], leaves: map[string]*tls.Certificate{}}
 	template := &x509.Certificate{
-		SerialNumber:                newSerial(),
 		Subject:                     pkix.Name{CommonName: "claude-sandbox: opened hosts of one sandbox"},
 		NotBefore:                   time.Now().Add(-clockSkew),
 		NotAfter:                    time.Now().Add(authorityLife),
 		IsCA:                        true,
 		BasicConstraintsValid:       true,
-		MaxPathLenZero:              true,
+		MaxPathLen:                  1,
 		KeyUsage:                    x509.KeyUsageCertSign,
 		ExtKeyUsage:                 []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		PermittedDNSDomainsCritical: true,
@@ -70,21 +76,32 @@ func newAuthority(hosts []operation.Host) (*authority, error) {
 		}
 	}
 	if len(template.PermittedDNSDomains) == 0 { // without any the certificate would be good for every name
-		return nil, fmt.Errorf("making the sandbox's certificate: no host is opened")
+		return fail(errors.New("no host is opened"))
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &a.key.PublicKey, a.key)
-	if err == nil {
-		a.certificate, err = x509.ParseCertificate(der)
+	var err error
+	if a.root, err = certify(template, template, &keys[0].PublicKey, keys[0]); err != nil {
+		return fail(err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("making the sandbox's certificate: %w", err)
+	template.Subject.CommonName, template.MaxPathLen, template.MaxPathLenZero = "claude-sandbox: authority of one sandbox", 0, true
+	if a.certificate, err = certify(template, a.root, &a.key.PublicKey, keys[0]); err != nil {
+		return fail(err)
 	}
 	return a, nil
 }
 
-// pem is the authority's certificate, for programs to trust.
+// certify makes a certificate with a serial number of its own.
+func certify(template, parent *x509.Certificate, public *ecdsa.PublicKey, key *ecdsa.PrivateKey) (*x509.Certificate, error) {
+	template.SerialNumber = newSerial()
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, public, key)
+	if err != nil {
+		return nil, err
+	}
+	return x509.ParseCertificate(der)
+}
+
+// pem is the certificate for programs to trust.
 func (a *authority) pem() []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw})
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.root.Raw})
 }
 
 // covers reports whether the authority's certificate is good for a canonical name.
@@ -105,27 +122,21 @@ func (a *authority) leaf(name string) (*tls.Certificate, error) {
 	if c := a.leaves[name]; c != nil && now.Before(c.Leaf.NotAfter.Add(-leafLife/2)) {
 		return c, nil
 	}
-	template := &x509.Certificate{
-		SerialNumber: newSerial(),
-		Subject:      pkix.Name{CommonName: "claude-sandbox"},
-		DNSNames:     []string{name},
-		NotBefore:    now.Add(-clockSkew),
-		NotAfter:     now.Add(leafLife),
-		KeyUsage:     x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &a.leafKey.PublicKey, a.key)
-	if err != nil {
-		return nil, fmt.Errorf("making a certificate for %s: %w", name, err)
-	}
-	parsed, err := x509.ParseCertificate(der)
+	parsed, err := certify(&x509.Certificate{
+		Subject:     pkix.Name{CommonName: "claude-sandbox"},
+		DNSNames:    []string{name},
+		NotBefore:   now.Add(-clockSkew),
+		NotAfter:    now.Add(leafLife),
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}, a.certificate, &a.leafKey.PublicKey, a.key)
 	if err != nil {
 		return nil, fmt.Errorf("making a certificate for %s: %w", name, err)
 	}
 	if len(a.leaves) >= maxLeaves { // a wildcard's names are as many as a program likes
 		clear(a.leaves)
 	}
-	c := &tls.Certificate{Certificate: [][]byte{der, a.certificate.Raw}, PrivateKey: a.leafKey, Leaf: parsed}
+	c := &tls.Certificate{Certificate: [][]byte{parsed.Raw, a.certificate.Raw}, PrivateKey: a.leafKey, Leaf: parsed}
 	a.leaves[name] = c
 	return c, nil
 }

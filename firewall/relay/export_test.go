@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"math/big"
 	"net"
@@ -16,34 +17,43 @@ func (k *KeysProcess) Connect(ctx context.Context, name string, port uint16, off
 	return k.connect(ctx, name, port, offered, dial)
 }
 
-// CheckLeaf signs certificates for the names with the authority's key, past its
-// own check, and compares which of them a program would accept. leaf must refuse
-// the others as well.
-func CheckLeaf(t *testing.T, r *Relay, names map[string]bool) {
+// Forge returns a certificate for any name or address, as a thief of what the relay keeps in
+// memory could make it.
+func Forge(t *testing.T, r *Relay, name string) tls.Certificate {
 	t.Helper()
 	a := r.authorities[0]
-	roots := x509.NewCertPool()
-	roots.AddCert(a.certificate)
+	template := &x509.Certificate{SerialNumber: big.NewInt(9), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+	if ip := net.ParseIP(name); ip != nil {
+		template.IPAddresses = []net.IP{ip}
+	} else {
+		template.DNSNames = []string{name}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &a.leafKey.PublicKey, a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der, a.certificate.Raw}, PrivateKey: a.leafKey, Leaf: leaf}
+}
+
+// CheckLeaf forges certificates for the names, and compares which of them a program would
+// accept. leaf must refuse the others as well.
+func CheckLeaf(t *testing.T, r *Relay, roots *x509.CertPool, names map[string]bool) {
+	t.Helper()
+	chain := x509.NewCertPool()
+	chain.AddCert(r.authorities[0].certificate)
 	for name, good := range names {
-		template := &x509.Certificate{SerialNumber: big.NewInt(9), NotAfter: time.Now().Add(time.Hour)}
-		if ip := net.ParseIP(name); ip != nil {
-			template.IPAddresses = []net.IP{ip}
-		} else {
-			template.DNSNames = []string{name}
-		}
-		der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &a.leafKey.PublicKey, a.key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		forged, err := x509.ParseCertificate(der)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := forged.Verify(x509.VerifyOptions{Roots: roots}); (err == nil) != good {
+		if _, err := Forge(t, r, name).Leaf.Verify(x509.VerifyOptions{Roots: roots, Intermediates: chain}); (err == nil) != good {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := a.leaf(name); (err == nil) != good {
+		if _, err := r.authorities[0].leaf(name); (err == nil) != good {
 			t.Errorf("leaf for %s: %v", name, err)
 		}
 	}
 }
+
+// LoseMemory makes judges fail that remember.
+func LoseMemory(r *Relay) { r.options.Memory = nil }
