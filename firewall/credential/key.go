@@ -118,7 +118,7 @@ func Fill(bindings []Binding, values map[string]string) (*Keys, error) {
 		default:
 			k.sent = k.value
 		}
-		k.blank = redact.New(redact.Options{Secrets: secrets, Mask: true})
+		k.blank = redact.New(redact.Options{Secrets: secrets, Mask: true, Flow: true})
 		keys.all = append(keys.all, k)
 	}
 	return keys, nil

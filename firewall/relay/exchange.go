@@ -56,9 +56,9 @@ func (r *Relay) handler(silent *log.Logger) http.Handler {
 		err := s.recordDecision(d)
 		switch {
 		case d.Allowed && err != nil:
-			refuse(w, s.to, operation.Decision{Reason: "the decision could not be recorded"}, http.StatusServiceUnavailable)
+			refuse(w, req, s.to, operation.Decision{Reason: "the decision could not be recorded"}, http.StatusServiceUnavailable)
 		case !d.Allowed:
-			refuse(w, s.to, d, status)
+			refuse(w, req, s.to, d, status)
 		default:
 			if req.ProtoMajor == 1 { // the host may answer before it has read the whole body
 				_ = http.NewResponseController(w).EnableFullDuplex()
@@ -151,10 +151,17 @@ func rewrite(p *httputil.ProxyRequest) {
 		if x.screen != nil {
 			body = x.screen(body)
 		}
+		// ReverseProxy's own Close does nothing. A host of gRPC may end a call before the client
+		// does, and the transport then waits until nobody reads the client's body any more. In
+		// HTTP/1 it does not wait, and a body's Close reads what is left.
+		closer := io.Closer(p.Out.Body)
+		if p.In.ProtoMajor == 2 {
+			closer = p.In.Body
+		}
 		p.Out.Body = struct {
 			io.Reader
 			io.Closer
-		}{body, p.Out.Body}
+		}{body, closer}
 	}
 	if x.key != nil {
 		p.Out.URL.RawQuery = x.key.Attach(p.Out.Header, p.Out.URL.RawQuery)
@@ -210,18 +217,18 @@ func unanswered(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, operation.ErrOverride) {
 		d := operation.Decision{Rule: ruleRelay, Operation: x.request.Method + " " + x.request.Path.Raw, Reason: operation.ErrOverride.Error()}
 		_ = x.session.recordDecision(d)
-		refuse(w, x.session.to, d, http.StatusForbidden)
+		refuse(w, r, x.session.to, d, http.StatusForbidden)
 		return
 	}
 	reason := x.session.why(err)
 	if x.key != nil {
 		reason = x.key.Redactor().String(reason)
 	}
-	refuse(w, x.session.to, operation.Decision{Reason: reason}, http.StatusBadGateway)
+	refuse(w, r, x.session.to, operation.Decision{Reason: reason}, http.StatusBadGateway)
 }
 
-// refuse answers in the host's place, for people and agents to read.
-func refuse(w http.ResponseWriter, to Connection, d operation.Decision, status int) {
+// refuse answers a request in the host's place, for people and agents to read.
+func refuse(w http.ResponseWriter, r *http.Request, to Connection, d operation.Decision, status int) {
 	w.Header().Set(HeaderRefused, "relay")
 	if a := d.Answer; a != nil {
 		for field, values := range a.Header {
@@ -231,14 +238,34 @@ func refuse(w http.ResponseWriter, to Connection, d operation.Decision, status i
 		_, _ = w.Write(a.Body)
 		return
 	}
+	text := fmt.Sprintf("claude-sandbox: refused: %s\nhost: %s\n", d.Reason, to.Name)
+	if d.Operation != "" {
+		text += fmt.Sprintf("operation: %s\n", d.Operation)
+	}
+	if d.Wants != "" {
+		text += fmt.Sprintf("to allow it, add this line to \"allow\" in sandbox.jsonc: %q,\n", d.Wants)
+	}
+	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), "+"); r.ProtoMajor == 2 && kind == grpcType {
+		refuseGRPC(w, text, status)
+		return
+	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	fmt.Fprintf(w, "claude-sandbox: refused: %s\nhost: %s\n", d.Reason, to.Name)
-	if d.Operation != "" {
-		fmt.Fprintf(w, "operation: %s\n", d.Operation)
+	_, _ = io.WriteString(w, text)
+}
+
+const grpcType = "application/grpc"
+
+// refuseGRPC is an answer without messages, whose words gRPC's libraries give to the caller
+// (Trailers-Only in gRPC over HTTP2, PROTOCOL-HTTP2.md). They show none of a plain answer.
+func refuseGRPC(w http.ResponseWriter, text string, status int) {
+	code := "14" // UNAVAILABLE
+	if status < http.StatusInternalServerError {
+		code = "7" // PERMISSION_DENIED
 	}
-	if d.Wants != "" {
-		fmt.Fprintf(w, "to allow it, add this line to \"allow\" in sandbox.jsonc: %q,\n", d.Wants)
-	}
+	w.Header().Set("Content-Type", grpcType)
+	w.Header().Set("Grpc-Status", code)
+	w.Header().Set("Grpc-Message", strings.ReplaceAll(url.QueryEscape(strings.TrimSpace(text)), "+", "%20"))
+	w.WriteHeader(http.StatusOK)
 }

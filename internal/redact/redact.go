@@ -23,6 +23,11 @@ type Options struct {
 	Secrets  []string // exact texts; shorter ones than 6 bytes are left out
 	Patterns bool     // also well-known kinds of tokens: sk-ant-…, ghp_…, AKIA…
 	Mask     bool     // replace each secret byte by '*', so that lengths stay
+
+	// Flow lets a Writer pass on the last bytes that it has when they may begin a secret of
+	// Secrets, as far as these are an eighth of it and 4 bytes: a peer may wait for them
+	// before it says more. What follows of the secret is removed all the same.
+	Flow bool
 }
 
 // Redactor knows what to remove. It is immutable and safe for concurrent use.
@@ -30,6 +35,7 @@ type Redactor struct {
 	exact    []string       // sorted by length, longest first
 	patterns [256][]pattern // by their first byte
 	mask     bool
+	flow     bool
 	starts   [256]bool    // bytes that can begin a match
 	seconds  [256]byteSet // that can follow them
 }
@@ -42,7 +48,7 @@ func (b *byteSet) has(c byte) bool { return b[c/64]&(1<<(c%64)) != 0 }
 
 // New returns a Redactor.
 func New(o Options) *Redactor {
-	r := &Redactor{mask: o.Mask}
+	r := &Redactor{mask: o.Mask, flow: o.Flow && !o.Patterns}
 	for _, s := range o.Secrets {
 		r.exact = append(r.exact, forms(s)...)
 	}

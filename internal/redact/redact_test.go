@@ -77,6 +77,36 @@ func TestHarmlessTextIsNotHeldBack(t *testing.T) {
 	}
 }
 
+// With Flow the end of a message does not wait for the next one, and of a secret that comes
+// byte for byte nothing is shown but the first bytes.
+func TestFlow(t *testing.T) {
+	var b strings.Builder
+	w := New(Options{Secrets: []string{key, "(short)"}, Mask: true, Flow: true}).Writer(&b)
+	for _, text := range []string{"a", "b" + key[:1], "c", key[:4], key[:3] + key[:2], "end", "x" + key[:4]} {
+		before := b.Len()
+		_, _ = io.WriteString(w, text)
+		if got := b.String()[before:]; got != text {
+			t.Errorf("%q was written as %q", text, got)
+		}
+	}
+	_, _ = io.WriteString(w, "; (")
+	if !strings.HasSuffix(b.String(), "; ") {
+		t.Errorf("the beginning of a short secret is shown: %q", b.String())
+	}
+	_, _ = io.WriteString(w, " ")
+	b.Reset()
+	for _, form := range []string{key, hex.EncodeToString([]byte(key)), base64.StdEncoding.EncodeToString([]byte(key + "=="))[:68], "(short)"} {
+		for i := range form + " " {
+			_, _ = io.WriteString(w, (form + " ")[i:i+1])
+		}
+		shown := min(mostShown, len(form)/shownPart)
+		if got := b.String(); got != form[:shown]+strings.Repeat("*", len(form)-shown)+" " {
+			t.Errorf("%q was written as %q", form, got)
+		}
+		b.Reset()
+	}
+}
+
 // naive marks every byte that any match covers, on the whole text at once.
 func naive(r *Redactor, text string) string {
 	secret := make([]bool, len(text))
@@ -130,6 +160,28 @@ func FuzzAnyChunkingAgreesWithTheNaiveTwin(f *testing.F) {
 		_ = w.Close()
 		if b.String() != want {
 			t.Errorf("in pieces of %d: %q became %q, want %q", chunk, text, b.String(), want)
+		}
+		masks := func(flow bool, size int) string {
+			var b strings.Builder
+			w := New(Options{Secrets: []string{one, two}, Mask: true, Flow: flow}).Writer(&b)
+			for rest := text; rest != ""; {
+				n := min(size, len(rest))
+				_, _ = io.WriteString(w, rest[:n])
+				rest = rest[n:]
+			}
+			_ = w.Close()
+			return b.String()
+		}
+		masked, flowing := masks(false, len(text)+1), masks(true, chunk)
+		if len(flowing) != len(text) {
+			t.Fatalf("%q became %q", text, flowing)
+		}
+		for i, run := 0, 0; i < len(text); i++ {
+			if run++; flowing[i] == masked[i] {
+				run = 0
+			} else if flowing[i] != text[i] || run > mostShown {
+				t.Fatalf("in pieces of %d: %q became %q, and %q flowing", chunk, text, masked, flowing)
+			}
 		}
 	})
 }

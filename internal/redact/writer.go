@@ -7,7 +7,7 @@ import (
 )
 
 // Writer returns a writer that passes on to w what it is given, without the
-// secrets. The output does not depend on how the input is cut into pieces. It
+// secrets. The output does not depend on how the input is cut into pieces, but for Flow. It
 // holds back only bytes that may turn out to begin a secret; Close writes
 // those, and does not close w. It is not safe for concurrent use.
 func (r *Redactor) Writer(w io.Writer) io.WriteCloser {
@@ -22,6 +22,7 @@ type writer struct {
 	covered int       // so many bytes of held are known to be secret
 	tails   alphabets // of matches that go on as long as the text does
 	inRun   bool      // the last byte written was secret
+	shown   int       // so many bytes of held are written already
 	out     bytes.Buffer
 }
 
@@ -42,7 +43,7 @@ func (w *writer) advance(last bool) error {
 	text := string(w.held)
 	i := 0
 	for i < len(text) {
-		if w.tails == 0 && w.covered == 0 {
+		if w.tails == 0 && w.covered == 0 && w.shown == 0 {
 			if plain := w.r.plain(text[i:]); plain > 0 {
 				w.out.WriteString(text[i : i+plain])
 				w.inRun = false
@@ -66,6 +67,11 @@ func (w *writer) advance(last bool) error {
 		i++
 	}
 	w.held = append(w.held[:0], text[i:]...)
+	if !last && w.r.mayShow(text[i:]) {
+		for ; w.shown < len(w.held); w.shown++ {
+			w.put(w.held[w.shown], w.shown < w.covered)
+		}
+	}
 	if w.out.Len() == 0 {
 		return nil
 	}
@@ -84,7 +90,38 @@ func (r *Redactor) plain(text string) int {
 	return len(text)
 }
 
+// emit writes a byte, unless it is written already.
 func (w *writer) emit(b byte, secret bool) {
+	if w.shown > 0 {
+		w.shown--
+		w.inRun = secret
+		return
+	}
+	w.put(b, secret)
+}
+
+// The part of a secret that Flow shows: one of shownPart, and at most mostShown bytes.
+const (
+	shownPart = 8
+	mostShown = 4
+)
+
+// mayShow reports whether the last bytes of a text need not wait for more.
+func (r *Redactor) mayShow(tail string) bool {
+	if !r.flow || len(tail) > mostShown {
+		return false
+	}
+	for i := range tail {
+		for _, s := range r.exact {
+			if strings.HasPrefix(s, tail[i:]) && len(tail)-i > len(s)/shownPart {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (w *writer) put(b byte, secret bool) {
 	switch {
 	case !secret:
 		w.out.WriteByte(b)
