@@ -27,6 +27,19 @@ type Choice struct {
 
 	recipe     *recipe.Recipe // of the project's dev container; nil = another image
 	dockerfile []byte         // of a template; nil = another image
+	because    string         // the file that speaks for the template; "" = none does
+}
+
+// Origin says from where the choice is, and the file of the project that decided; "" where
+// none did.
+func (c Choice) Origin() (origin, file string) {
+	switch {
+	case c.recipe != nil:
+		return "project", c.recipe.File
+	case c.dockerfile != nil:
+		return "template", c.because
+	}
+	return "default", ""
 }
 
 // Choose decides which image a run of the project in dir takes: the one of its dev
@@ -91,11 +104,14 @@ func chooseTemplate(dir, not string) (Choice, error) {
 	if bytes.Equal(dockerfile, plain) {
 		return Choice{Name: release.Image(), Why: "the image is the default one" + not}, nil
 	}
-	why := "the image is the one of the template " + input.Template
+	c := Choice{Name: "claude-sandbox-" + input.Template + ":" + short(dockerfile), dockerfile: dockerfile,
+		Why: "the image is the one of the template " + input.Template}
 	if at := slices.IndexFunc(report.Languages, func(l detect.Language) bool { return l.File != "" }); at >= 0 {
-		why += ", because of " + (detect.Proposal{File: report.Languages[at].File}).Where()
+		c.because = report.Languages[at].File
+		c.Why += ", because of " + (detect.Proposal{File: c.because}).Where()
 	}
-	return Choice{Name: "claude-sandbox-" + input.Template + ":" + short(dockerfile), Why: why + not, dockerfile: dockerfile}, nil
+	c.Why += not
+	return c, nil
 }
 
 // forDevContainers are the regions of a template's Dockerfile that a run has no use

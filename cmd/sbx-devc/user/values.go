@@ -43,7 +43,7 @@ func SettingsOf(a *cli.App, o run.SettingsFlags, profile, dir string, source map
 		Layers:      runplan.Layers{User: user, Own: own},
 		Environment: runplan.Environment{NoSecrets: o.Secrets.NoSecrets, MCPServers: o.Mcp.Servers},
 	}
-	if project.Settings != nil {
+	if len(project.Content()) > 0 { // also of a dev container without settings
 		t, err := run.TrustOf(a, project)
 		if err != nil {
 			return nil, err
@@ -62,7 +62,8 @@ func SettingsOf(a *cli.App, o run.SettingsFlags, profile, dir string, source map
 	if note := project.UnheldNote(options, s); note != "" {
 		a.SayLine("note: %s", note)
 	}
-	if s.Image == "" {
+	chosen := s.Image == ""
+	if chosen {
 		if err := project.ChooseImage(options); err != nil {
 			return nil, err
 		}
@@ -81,7 +82,13 @@ func SettingsOf(a *cli.App, o run.SettingsFlags, profile, dir string, source map
 		layers = append(layers, settings.Layer{
 			Settings: project.Settings.Settings.Settings, File: project.Settings, Origin: func(string) string { return "project" }})
 	}
-	return ownVariables(a, settings.Origins(s.Settings, append(layers, users...))), nil
+	values := settings.Origins(s.Settings, append(layers, users...))
+	for i := range values {
+		if v := &values[i]; chosen && v.Key == settingsKeys["image"] {
+			v.Origin, v.File = project.Choice.Origin()
+		}
+	}
+	return ownVariables(a, values), nil
 }
 
 // ownVariables puts the variables of flags that are no settings in the place of the values
