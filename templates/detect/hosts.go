@@ -34,8 +34,18 @@ var sources = []source{
 	{".cargo/config.toml", "registry of Cargo", lazyregexp.New(`^\s*(?:index|registry)\s*=\s*"((?:sparse\+)?https?://[^"]+)`)},
 	{"Cargo.lock", "packages in the lock file", lazyregexp.New(`^\s*source\s*=\s*"(?:registry|git)\+(https?://[^"]+)"`)},
 	{"Gemfile", "source of gems", lazyregexp.New(`^\s*source\s+["'](https?://[^"']+)`)},
-	{"nuget.config", "source of .NET packages", lazyregexp.New(`\bvalue\s*=\s*"(https?://[^"]+)"`)},
+	{"nuget.config", "source of .NET packages", nugetSource}, {"NuGet.Config", "source of .NET packages", nugetSource},
+	{"NuGet.config", "source of .NET packages", nugetSource},
+	{"build.gradle", "repository of Gradle", gradleRepository}, {"build.gradle.kts", "repository of Gradle", gradleRepository},
+	{"settings.gradle", "repository of Gradle", gradleRepository}, {"settings.gradle.kts", "repository of Gradle", gradleRepository},
 }
+
+var (
+	nugetSource = lazyregexp.New(`\bvalue\s*=\s*"(https?://[^"]+)"`)
+	// gradleRepository is the address of a repository, and none of a package's own page, which
+	// is set as "url.set(…)".
+	gradleRepository = lazyregexp.New(`(?:\burl\s*=?\s*|\bmaven\s*\(\s*)(?:uri\s*\(\s*)?["'](https?://[^"']+)`)
+)
 
 // registries proposes the hosts that packages come from.
 func (l *look) registries() {
