@@ -26,9 +26,10 @@ type Facts struct {
 }
 
 // Adapt returns files with what the facts and the user's wishes add: mounts
-// in devcontainer.json, entries of the lists of "network" in sandbox.jsonc.
-// Comments and layout of the template stay. It is pure.
-func Adapt(files []File, facts Facts, network settings.Lists) ([]File, error) {
+// in devcontainer.json, entries of the lists of "network" in sandbox.jsonc. join is
+// the engine's network that the container is put into, "" = the usual one; a template
+// of Compose stays in its own. Comments and layout of the template stay. It is pure.
+func Adapt(files []File, facts Facts, network settings.Lists, join string) ([]File, error) {
 	var mounts []string
 	for _, p := range facts.Pinned {
 		mounts = append(mounts, selfMount(p))
@@ -47,6 +48,9 @@ func Adapt(files []File, facts Facts, network settings.Lists) ([]File, error) {
 			if MountsWorkspace(files) {
 				f.Content, err = appendTexts(f.Content, "/mounts", mounts)
 			}
+			if err == nil && join != "" && MountsWorkspace(files) {
+				f.Content, err = appendTexts(f.Content, "/runArgs", []string{networkArg + join})
+			}
 		case "sandbox.jsonc":
 			if f.Content, err = appendTexts(f.Content, "/network/presets", network.Presets); err == nil {
 				f.Content, err = appendTexts(f.Content, "/network/allow", network.Allow)
@@ -62,6 +66,9 @@ func Adapt(files []File, facts Facts, network settings.Lists) ([]File, error) {
 	}
 	return out, nil
 }
+
+// networkArg begins the run argument that puts a container into a network.
+const networkArg = "--network="
 
 // MountsWorkspace reports whether the dev container works in the project's
 // folder itself, and not in a clone of it, so that what the agent writes there

@@ -38,6 +38,8 @@ type Extension struct {
 	Facts   Facts
 	Presets []string
 	Allow   []string
+	Private []string // names of Allow that lead to private addresses
+	Network string   // of the engine, in which these are; "" = none is joined
 	// StartUser is the user of the container's first process now; "" when nothing
 	// but the image says it.
 	StartUser string
@@ -76,6 +78,9 @@ func Extend(src []byte, x Extension) (out []byte, changes []string, err error) {
 		if len(x.Allow) > 0 {
 			options += `, "allow": ` + jsonc.Quote(strings.Join(x.Allow, ","))
 		}
+		if len(x.Private) > 0 {
+			options += `, "private": ` + jsonc.Quote(strings.Join(x.Private, ","))
+		}
 		e.object("features")
 		e.member("/features", LocalFeature, options+"}")
 	}
@@ -91,6 +96,9 @@ func Extend(src []byte, x Extension) (out []byte, changes []string, err error) {
 		// There readonly of a mount is dropped without a word, and the mount wins
 		// over a read-only volume of the service.
 		return e.src, e.changes, e.err
+	}
+	if x.Network != "" {
+		e.join(x.Network)
 	}
 	// Empty at every start, so that sbx-init may say there that its firewall is verified.
 	e.mount("/run/sbx", "type=tmpfs,target=/run/sbx,tmpfs-mode=0755,tmpfs-size=160m")
@@ -131,6 +139,17 @@ func NamesAgent(src []byte) bool {
 func Composed(src []byte) bool {
 	doc, _ := jsonc.Parse("", src)
 	return doc != nil && doc.Root.Member("dockerComposeFile") != nil
+}
+
+// Joins reports whether a devcontainer.json puts its container into a network of the
+// engine, as Extend does. It is pure.
+func Joins(src []byte, network string) bool {
+	doc, _ := jsonc.Parse("", src)
+	if doc == nil || network == "" {
+		return false
+	}
+	list := doc.Root.Member("runArgs")
+	return list != nil && slices.ContainsFunc(list.Elements, func(n *jsonc.Node) bool { return n.Text == networkArg+network })
 }
 
 // ExtendedLocally reports whether that Feature is the one in LocalFeatureFolder.
@@ -294,6 +313,22 @@ func (e *extender) member(pointer, name, value string) {
 		e.apply(doc.AddMember(holder, name, value))
 	}
 }
+
+// join puts the container into a network of the engine, unless it names one already.
+func (e *extender) join(network string) {
+	e.holder("runArgs", jsonc.Array, "[\n]")
+	if e.err != nil {
+		return
+	}
+	doc := e.doc()
+	list := doc.Root.Member("runArgs")
+	if !slices.ContainsFunc(list.Elements, func(n *jsonc.Node) bool { return networkFlag.MatchString(n.Text) }) {
+		e.apply(doc.AddElement(list, jsonc.Quote(networkArg+network)))
+	}
+}
+
+// networkFlag is a run argument that names a network.
+var networkFlag = regexp.MustCompile(`^--net(work)?(=|$)`)
 
 // mount adds a mount, unless something is mounted at the target already.
 func (e *extender) mount(target, text string) {

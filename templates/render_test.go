@@ -164,16 +164,16 @@ func TestOptionCannotInjectDockerfile(t *testing.T) {
 
 func TestAdaptKeepsTheLayout(t *testing.T) {
 	files := []templates.File{
-		{Path: ".devcontainer/devcontainer.json", Content: []byte("{\n  // why\n  \"mounts\": [\n    \"a\", // first\n    \"b\"\n  ],\n  \"workspaceMount\": \"x\"\n}\n")},
+		{Path: ".devcontainer/devcontainer.json", Content: []byte("{\n  // why\n  \"mounts\": [\n    \"a\", // first\n    \"b\"\n  ],\n  \"workspaceMount\": \"x\",\n  \"runArgs\": [\"--init\"]\n}\n")},
 		{Path: ".devcontainer/sandbox.jsonc", Content: []byte(`{"network": {"presets": ["anthropic"], "allow": [/* yours */]}}`)},
 	}
 	got, err := templates.Adapt(files, templates.Facts{ReadOnly: []string{".vscode"}},
-		settings.Lists{Presets: []string{"npm", "anthropic", "npm"}, Allow: []string{`x"y`, "z"}, Private: []string{"db"}})
+		settings.Lists{Presets: []string{"npm", "anthropic", "npm"}, Allow: []string{`x"y`, "z"}, Private: []string{"db"}}, "app_default")
 	if err != nil {
 		t.Fatal(err)
 	}
 	self := "type=bind,source=${localWorkspaceFolder}/.vscode,target=/workspaces/${localWorkspaceFolderBasename}/.vscode,readonly"
-	if want := "{\n  // why\n  \"mounts\": [\n    \"a\", // first\n    \"b\",\n    \"" + self + "\"\n  ],\n  \"workspaceMount\": \"x\"\n}\n"; string(got[0].Content) != want {
+	if want := "{\n  // why\n  \"mounts\": [\n    \"a\", // first\n    \"b\",\n    \"" + self + "\"\n  ],\n  \"workspaceMount\": \"x\",\n  \"runArgs\": [\"--init\", \"--network=app_default\"]\n}\n"; string(got[0].Content) != want {
 		t.Errorf("got\n%s\nwant\n%s", got[0].Content, want)
 	}
 	doc, findings := jsonc.Parse("", got[1].Content)

@@ -25,7 +25,23 @@ func TestDevcontainerInstallsAndClaudeAsksNothing(t *testing.T) {
 	}
 	p.write(".husky/pre-commit", "npm test\n")
 	p.write("package.json", `{"name": "x", "private": true}`)
-	p.sbx("init", p.dir)
+	p.write("compose.yaml", `version: "3"
+services:
+  db: &node
+    image: node:22-bookworm-slim
+    expose: ["5432"]
+    command: [node, -e, "for (const port of [5432, 5433]) require('net').createServer(s => s.end('rows')).listen(port)"]
+  cache: *node
+`)
+	p.sbx("init", p.dir, "--allow", "db:5432")
+	compose := func(args ...string) {
+		p.must(testenv.Program(t, "docker-compose"), append([]string{"--project-directory", p.dir, "-f", filepath.Join(p.dir, "compose.yaml")}, args...)...)
+	}
+	t.Cleanup(func() {
+		p.remove() // it is in their network
+		compose("down")
+	})
+	compose("up", "-d", "db", "cache")
 	if outcome, log := p.up(); outcome != "success" {
 		t.Fatalf("devcontainer up: %s\n%s", outcome, log)
 	}
@@ -42,6 +58,21 @@ X
 				}
 			}
 		}
+	})
+	// The network of Compose's services is the container's, and of what is in it only what a
+	// person named is open.
+	t.Run("ServiceOfTheProjectsComposeFile", func(t *testing.T) {
+		const reach = `timeout 10 node -e 'require("net").connect(%d, "%s").on("data", d => process.stdout.write(d)).on("error", e => { throw e })'`
+		if out, err := p.exec(fmt.Sprintf(reach, 5432, "db")); err != nil || !strings.Contains(out, "rows") {
+			t.Errorf("%v: %s", err, out)
+		}
+		cache := p.must(p.docker, "inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}",
+			p.must(testenv.Program(t, "docker-compose"), "--project-directory", p.dir, "-f", filepath.Join(p.dir, "compose.yaml"), "ps", "-q", "cache"))
+		p.in(t).repel(t, []attack{
+			{"another port", fmt.Sprintf(reach, 5433, "db")},
+			{"another service", fmt.Sprintf(reach, 5432, "cache")},
+			{"its address", fmt.Sprintf(reach, 5432, cache)},
+		})
 	})
 	t.Run("StoreOfPnpmIsNoPartOfTheProject", func(t *testing.T) {
 		for _, v := range []string{"pnpm@9.15.9", "pnpm@11.28.11"} {

@@ -13,6 +13,7 @@ import (
 	"github.com/org/claude-sandbox/internal/test/enginetest"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/detect"
+	"github.com/org/claude-sandbox/templates/lock"
 	"github.com/org/claude-sandbox/templates/scaffold"
 )
 
@@ -59,7 +60,7 @@ func TestConfigThatCanBeExtended(t *testing.T) {
 func TestExtensionKeepsTheUsersLinesAndSettles(t *testing.T) {
 	enginetest.Carried(t)
 	dir := project(t, map[string]string{scaffold.ConfigPath: foreign})
-	x, err := Plan(dir, []byte(foreign), []string{"anthropic"}, []string{"docs.example.com"})
+	x, err := Plan(dir, []byte(foreign), lock.Input{Presets: []string{"anthropic"}, Allow: []string{"docs.example.com"}})
 	if err != nil || len(x.Refused) > 0 || x.Service != nil {
 		t.Fatal(err, x)
 	}
@@ -75,7 +76,7 @@ func TestExtensionKeepsTheUsersLinesAndSettles(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, config)
 		}
 	}
-	if x, err = Plan(dir, []byte(config), nil, nil); err != nil || len(x.Changed) > 0 {
+	if x, err = Plan(dir, []byte(config), lock.Input{}); err != nil || len(x.Changed) > 0 {
 		t.Errorf("a second time changes %d files, %v", len(x.Changed), err)
 	}
 	policy, err := Policy(dir)
@@ -104,7 +105,7 @@ func TestExtensionThatOpensTheHostIsRefused(t *testing.T) {
 		"Privileged":   `{"image": "debian:13", "remoteUser": "dev", "privileged": true}`,
 	} {
 		dir := project(t, map[string]string{scaffold.ConfigPath: config})
-		x, err := Plan(dir, []byte(config), nil, nil)
+		x, err := Plan(dir, []byte(config), lock.Input{})
 		if err == nil && len(x.Refused) == 0 || err != nil && !isRefused(err) {
 			t.Errorf("%s: %v, %+v", name, err, x)
 		}
@@ -114,7 +115,7 @@ func TestExtensionThatOpensTheHostIsRefused(t *testing.T) {
 func TestFolderOfAnotherFeatureIsLeftAlone(t *testing.T) {
 	theirs := templates.LocalFeatureFolder + "/devcontainer-feature.json"
 	dir := project(t, map[string]string{scaffold.ConfigPath: foreign, theirs: `{"id": "firewall", "entrypoint": "/theirs.sh"}`})
-	if _, err := Plan(dir, []byte(foreign), nil, nil); !isRefused(err) {
+	if _, err := Plan(dir, []byte(foreign), lock.Input{}); !isRefused(err) {
 		t.Error(err)
 	}
 }

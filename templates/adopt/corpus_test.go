@@ -13,6 +13,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/templates"
+	"github.com/org/claude-sandbox/templates/lock"
 	"github.com/org/claude-sandbox/templates/scaffold"
 )
 
@@ -77,7 +78,7 @@ func corpusProject(t *testing.T, name string) string {
 func extendsCleanly(t *testing.T, dir, name string) (refused string) {
 	t.Helper()
 	folder := scaffold.Folder(dir)
-	x, err := Plan(folder, folder.Read(scaffold.ConfigPath), []string{"anthropic"}, nil)
+	x, err := Plan(folder, folder.Read(scaffold.ConfigPath), lock.Input{Presets: []string{"anthropic"}})
 	if err != nil {
 		if err.Error() == "" || errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: refused without a reason: %v", name, err)
@@ -114,7 +115,7 @@ func extendsCleanly(t *testing.T, dir, name string) (refused string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Plan(folder, folder.Read(scaffold.ConfigPath), nil, nil)
+	again, err := Plan(folder, folder.Read(scaffold.ConfigPath), lock.Input{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,12 +89,34 @@ type Extension struct {
 	// stays who it is; "" = it is named.
 	Service *contract.ServiceLines
 	Agent   string
+	// Joins says that the container is put into the network of services, which must be there
+	// when it starts.
+	Joins bool
+}
+
+// Services are the services of other containers that a dev container of Compose can reach, as
+// proposals for an allowlist; nil without Compose. They are in its own network.
+func Services(dir scaffold.Folder) (list []detect.Proposal) {
+	_ = devcontainer.Open(dir.Path(scaffold.ConfigPath), func(p *devcontainer.Project) error { // Plan says what is wrong
+		if p.Composed == nil {
+			return nil
+		}
+		for _, name := range p.Services() {
+			s := p.Composed.Project.Service(name)
+			line, _ := s.Doc.Position(s.Start)
+			for _, entry := range detect.ServiceEntries(s) {
+				list = append(list, detect.Proposal{Value: entry, Reason: "a service of the dev container", File: s.Doc.File, Line: line})
+			}
+		}
+		return nil
+	})
+	return list
 }
 
 // Plan plans what a dev container gets; config is its configuration now, and
-// presets and allow are the options of a Feature that it does not have yet. The
+// want has the options of a Feature that it does not have yet. The
 // error carries exitcode.Refused, unless this program is the reason.
-func Plan(dir scaffold.Folder, config []byte, presets, allow []string) (*Extension, error) {
+func Plan(dir scaffold.Folder, config []byte, want lock.Input) (*Extension, error) {
 	x := &Extension{Dir: dir}
 	var err error
 	if x.Seen, err = templates.Observe(string(dir)); err != nil {
@@ -108,12 +130,13 @@ func Plan(dir scaffold.Folder, config []byte, presets, allow []string) (*Extensi
 		func(p *devcontainer.Project) error { before = contract.Inspect(p); return nil }); err != nil {
 		return nil, refused(err)
 	}
-	text, changes, err := templates.Extend(config, templates.Extension{Facts: x.Seen.Facts, Presets: presets, Allow: allow,
-		StartUser: before.StartUser, Claude: !before.Claude && !templates.Extended(config)})
+	text, changes, err := templates.Extend(config, templates.Extension{Facts: x.Seen.Facts, Presets: want.Presets, Allow: want.Allow,
+		Private: want.Private, Network: want.Network, StartUser: before.StartUser, Claude: !before.Claude && !templates.Extended(config)})
 	if err != nil {
 		return nil, refused(err)
 	}
 	x.Files = []templates.File{{Path: scaffold.ConfigPath, Content: text}}
+	x.Joins = templates.Joins(text, want.Network)
 	if templates.ExtendedLocally(text) {
 		feature, err := localFeature(dir, templates.LocalFeatureFolder, features.IsFirewall, features.Firewall)
 		if err != nil {
@@ -134,7 +157,7 @@ func Plan(dir scaffold.Folder, config []byte, presets, allow []string) (*Extensi
 		// A right that gives the agent the host cannot go together with a firewall, whatever a comment excuses.
 		x.Refused = append(lint.Find(p, "SBX401", "SBX402", "SBX412"), scaffold.Errors(p)...)
 		x.Service = after.Compose
-		x.Notes = slices.Concat(changes, x.Seen.Notes, lacks(after, p.Services()))
+		x.Notes = slices.Concat(changes, x.Seen.Notes, lacks(after), closed(p, text))
 	})
 	if err != nil {
 		return nil, refused(err)
@@ -159,19 +182,37 @@ func withoutMounts(seen templates.Observation) templates.Observation {
 	return seen
 }
 
-// lacks says what a person has to add by hand; others are services of other
-// containers.
-func lacks(after contract.Foreign, others []string) (out []string) {
+// closed says how to open the services of other containers that the firewall Feature in config
+// does not.
+func closed(p *devcontainer.Project, config []byte) (out []string) {
+	open := func(name string) bool {
+		return slices.ContainsFunc(templates.FirewallOptions(config), func(o templates.FirewallOption) bool {
+			return o.Name == "private" && slices.Contains(o.Entries, name)
+		})
+	}
+	for _, name := range p.Services() {
+		entries := detect.ServiceEntries(p.Composed.Project.Service(name))
+		switch {
+		case open(name):
+		case len(entries) > 0:
+			out = append(out, fmt.Sprintf("the service %s is another container: 'sbx-devc allow --private %s' opens it", name,
+				strings.Join(entries, " ")))
+		default:
+			out = append(out, fmt.Sprintf(
+				`the service %s is another container: "%[1]s:PORT" in the Feature's "allow" and "%[1]s" in its "private" open it`, name))
+		}
+	}
+	return out
+}
+
+// lacks says what a person has to add by hand.
+func lacks(after contract.Foreign) (out []string) {
 	if !after.Claude {
 		out = append(out, `nothing here installs Claude Code: add "`+templates.LocalClaude+`": {} to "features" and run 'sbx-devc update'`)
 	}
 	if !after.Login {
 		out = append(out, `Claude Code's login is lost at every rebuild: `+
 			`add "type=volume,source=claude-${devcontainerId},target=/home/USER/.claude" to "mounts", and make that folder USER's in the Dockerfile`)
-	}
-	for _, s := range others {
-		out = append(out,
-			fmt.Sprintf(`the service %s is another container: "%s:PORT" in the Feature's "allow" and "%s" in its "private" open it`, s, s, s))
 	}
 	return out
 }

@@ -84,7 +84,7 @@ func Features(dir scaffold.Folder) (list []Feature, err error) {
 		if err != nil {
 			return nil, err
 		}
-		x, err := Plan(dir, config, nil, nil)
+		x, err := Plan(dir, config, lock.Input{})
 		current := err == nil
 		for i := 0; current && i < len(x.Changed); i++ {
 			current = !OwnFeature(x.Changed[i])

@@ -3,6 +3,7 @@ package detect
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,8 @@ type Report struct {
 	Notes    []Proposal // Value is a sentence for the user
 	// Languages are those that the project is written in.
 	Languages []Language
+
+	networks map[string]string // of services by name: see NetworkOf
 }
 
 // Language is one that a file of the project speaks for, the main one first.
@@ -78,7 +81,11 @@ func Look(dir string) (Report, error) {
 	l.registries()
 	l.git()
 	l.mcp()
-	l.services()
+	full, err := filepath.Abs(dir)
+	if err != nil {
+		return Report{}, err
+	}
+	l.services(filepath.Base(full))
 	l.firewallScripts()
 	if t.cut {
 		l.report.Notes = append(l.report.Notes, Proposal{Value: "the project is large: only a part of its folders was looked at"})

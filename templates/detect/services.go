@@ -34,31 +34,101 @@ func Services(dir string) []Proposal {
 	}
 	l := &look{tree: &tree{root: root, left: maxTotal}}
 	defer l.tree.close()
-	l.services()
+	l.services("")
 	return l.report.Services
 }
 
 // services proposes the services that the project's Compose file takes from images, by
-// name and port. Those that it builds are the project itself.
-func (l *look) services() {
+// name and port, and notes the network of each. Those that it builds are the project
+// itself. base is the name of the project's folder, "" = not known.
+func (l *look) services(base string) {
 	at := slices.IndexFunc(composeFiles, l.tree.has)
 	if at < 0 {
 		return
 	}
 	file := composeFiles[at]
 	doc := jsonc.Text(file, l.tree.read(file))
-	for _, s := range compose.Load([]*jsonc.Document{doc}, []string{file}, nil, nil).Services() {
-		image := s.Get("image").String()
-		if image == "" || s.Get("build") != nil || !serviceName.MatchString(s.Name) {
-			continue
-		}
-		line, _ := doc.Position(s.Start)
-		for _, port := range portsOf(s, image) {
-			if entry := s.Name + ":" + port; firewall.ValidAllow(entry) {
-				add(&l.report.Services, Proposal{Value: entry, Reason: "a service of the project", File: file, Line: line})
-			}
+	p := compose.Load([]*jsonc.Document{doc}, []string{file}, nil, nil)
+	project := l.composeProject(p.Root, base)
+	l.report.networks = map[string]string{}
+	for _, s := range p.Services() {
+		for _, entry := range ServiceEntries(s) {
+			line, _ := doc.Position(s.Start)
+			add(&l.report.Services, Proposal{Value: entry, Reason: "a service of the project", File: file, Line: line})
+			l.report.networks[s.Name] = networkOf(p.Root, s, project)
 		}
 	}
+}
+
+// ServiceEntries returns the entries of an allowlist that open a service which is taken from
+// an image; none for one that is built, or whose name could be anybody's on the internet.
+func ServiceEntries(s *compose.Service) (entries []string) {
+	image := s.Get("image").String()
+	if image == "" || s.Get("build") != nil || !serviceName.MatchString(s.Name) {
+		return nil
+	}
+	for _, port := range portsOf(s, image) {
+		if entry := s.Name + ":" + port; firewall.ValidAllow(entry) {
+			entries = append(entries, entry)
+		}
+	}
+	return entries
+}
+
+// ownBasename is the name of the project's folder in every clone.
+const ownBasename = "${localWorkspaceFolderBasename}"
+
+var (
+	projectVariable = lazyregexp.New(
+		`(?m)^[ \t]*(?:export[ \t]+)?COMPOSE_PROJECT_NAME[ \t]*=[ \t]*["']?([a-z0-9][a-z0-9_-]*)["']?[ \t\r]*$`)
+	notInProject = lazyregexp.New(`[^a-z0-9_-]`)
+	// engineNetwork is what engines take for a network's name, without those that are a mode
+	// and with which the container would have another one's network, or none.
+	engineNetwork = lazyregexp.New(`^(?:\$\{localWorkspaceFolderBasename\}[a-zA-Z0-9_.-]+|[a-zA-Z0-9][a-zA-Z0-9_.-]*)$`)
+	networkModes  = []string{"host", "none", "bridge", "default", "container"}
+)
+
+// composeProject is the name that Compose gives the project (Compose specification, "name"),
+// as a devcontainer.json may have it; "" = not known.
+func (l *look) composeProject(root *compose.Node, base string) string {
+	if m := projectVariable.FindSubmatch(l.tree.read(".env")); m != nil {
+		return string(m[1])
+	}
+	if name := root.Get("name").String(); name != "" {
+		return name
+	}
+	name := strings.TrimLeft(notInProject.ReplaceAllString(strings.ToLower(base), ""), "_-")
+	if name == base && base != "" {
+		return ownBasename
+	}
+	return name
+}
+
+// networkOf is the engine's network in which Compose starts a service: the first of its own
+// list; "" = none that another container may join, or not known.
+func networkOf(root *compose.Node, s *compose.Service, project string) string {
+	if s.Get("network_mode") != nil {
+		return ""
+	}
+	key := "default"
+	if list := s.Get("networks").Scalars(); len(list) > 0 {
+		key = list[0].Text
+	} else if own := s.Get("networks"); own != nil && len(own.Members) > 0 {
+		key = own.Members[0].Name
+	}
+	def := root.Get("networks").Get(key)
+	name := def.Get("name").String()
+	switch {
+	case name != "":
+	case def.Get("external").True():
+		name = key
+	case project != "":
+		name = project + "_" + key
+	}
+	if !engineNetwork.MatchString(name) || slices.Contains(networkModes, name) {
+		return ""
+	}
+	return name
 }
 
 // portsOf returns the ports that a service says it listens on, or else the usual one of
@@ -89,6 +159,20 @@ func portsOf(s *compose.Service, image string) (ports []string) {
 	name, _, _ := strings.Cut(path.Base(image), ":")
 	take(usualPorts[name])
 	return ports
+}
+
+// NetworkOf returns the network of the engine that most of these services are in, as
+// "--network" of a devcontainer.json's runArgs has it; "" = none is known.
+func (r Report) NetworkOf(services []string) (network string) {
+	count := map[string]int{}
+	for _, name := range services {
+		if n := r.networks[name]; n != "" {
+			if count[n]++; count[n] > count[network] {
+				network = n
+			}
+		}
+	}
+	return network
 }
 
 // PrivateNames returns the names of the services among the entries of an allowlist:

@@ -34,6 +34,7 @@ type Lock struct {
 	Presets []string          `json:"presets"`         // added to the template's
 	Allow   []string          `json:"allow"`
 	Private []string          `json:"private,omitempty"` // names of Allow that lead to private addresses
+	Network string            `json:"network,omitempty"` // of the engine, in which these are; "" = none is joined
 	// Facts are what init found in the project, so that an update does not
 	// depend on whose clone it runs in.
 	Facts    templates.Facts `json:"facts"`
@@ -79,6 +80,7 @@ type Input struct {
 	Tools          []string // of further languages, as templates.AddTools takes them
 	Presets, Allow []string
 	Private        []string // names of Allow that lead to private addresses
+	Network        string   // of the engine, in which these are, as devcontainer.json names it; "" = none is joined
 	Facts          templates.Facts
 	Workflow       bool
 }
@@ -96,7 +98,7 @@ func New(in Input, initSHA256 map[string]string) (*Lock, []templates.File, error
 		files, err = templates.AddTools(files, in.Tools)
 	}
 	if err == nil {
-		files, err = templates.Adapt(files, in.Facts, settings.Lists{Presets: in.Presets, Allow: in.Allow, Private: in.Private})
+		files, err = templates.Adapt(files, in.Facts, settings.Lists{Presets: in.Presets, Allow: in.Allow, Private: in.Private}, in.Network)
 	}
 	if err == nil && in.Workflow {
 		var w templates.File
@@ -114,6 +116,7 @@ func New(in Input, initSHA256 map[string]string) (*Lock, []templates.File, error
 		Presets:  append([]string{}, in.Presets...),
 		Allow:    append([]string{}, in.Allow...),
 		Private:  in.Private,
+		Network:  in.Network,
 		Facts:    in.Facts,
 		Workflow: in.Workflow,
 		SbxInit:  SbxInit{Image: t.Value("initImage", in.Options)},
@@ -135,7 +138,7 @@ func New(in Input, initSHA256 map[string]string) (*Lock, []templates.File, error
 
 // Input returns what the lock's files were asked for.
 func (l *Lock) Input() Input {
-	return Input{l.Template.ID, l.Options, l.Tools, l.Presets, l.Allow, l.Private, l.Facts, l.Workflow}
+	return Input{l.Template.ID, l.Options, l.Tools, l.Presets, l.Allow, l.Private, l.Network, l.Facts, l.Workflow}
 }
 
 // BaseFile returns what the template wrote at path, or nil.

@@ -34,7 +34,7 @@ func bases(t testing.TB, name string) [][]byte {
 		files, err := tmpl.Render(nil)
 		if err == nil {
 			facts := templates.Facts{ReadOnly: []string{".vscode", ".git/hooks"}, Pinned: []string{".git"}, Covered: []string{".idea"}}
-			files, err = templates.Adapt(files, facts, settings.Lists{Presets: []string{"npm"}, Allow: []string{"docs.example.com"}})
+			files, err = templates.Adapt(files, facts, settings.Lists{Presets: []string{"npm"}, Allow: []string{"docs.example.com"}}, "")
 		}
 		if err != nil {
 			t.Fatal(err)

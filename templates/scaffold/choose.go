@@ -39,6 +39,7 @@ type Request struct {
 func Choose(r Request, report detect.Report) (lock.Input, error) {
 	c := lock.Input{Template: r.Template, Options: map[string]string{}, Tools: slices.Clone(r.Tools), Presets: slices.Clone(r.Presets),
 		Allow: slices.Clone(r.Allow), Private: report.PrivateNames(r.Allow), Workflow: r.Workflow}
+	c.Network = report.NetworkOf(c.Private)
 	err := r.topology(&c)
 	if err == nil {
 		err = SetOptions(c.Options, r.Options)

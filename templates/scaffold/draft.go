@@ -28,6 +28,11 @@ type Draft struct {
 	Seen  templates.Observation
 	// Settings are those of the sandbox.jsonc among Files; nil = there is none.
 	Settings *settings.Accepted
+	// Services are those of the project's Compose file that may be reached, and Network is
+	// their network, which the container joins and which must be there when it starts; "" =
+	// it joins none.
+	Services []string
+	Network  string
 	// taken says that the settings that are there, and nothing else of a dev container,
 	// are in Files with all that they held.
 	taken bool
@@ -79,7 +84,11 @@ func New(dir Folder, in lock.Input, overwrite bool) (*Draft, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Draft{dir, files, seen, accepted, taken, moves}, nil
+	d := &Draft{Dir: dir, Files: files, Seen: seen, Settings: accepted, Services: in.Private, taken: taken, moves: moves}
+	if templates.MountsWorkspace(files) {
+		d.Network = in.Network
+	}
+	return d, nil
 }
 
 // movable errs where a .devcontainer.json is there that must stay where it is.
@@ -215,10 +224,19 @@ func (d *Draft) dropped(written []templates.File) (notes []string) {
 			continue // it opened nothing, or is no file of settings
 		}
 		before, after := old.Network, d.Settings.Network
+		var open, private []string
+		for _, entry := range before.Allow {
+			if name, _, _ := strings.Cut(entry, ":"); slices.Contains(before.Private, name) {
+				private = append(private, entry)
+			} else {
+				open = append(open, entry)
+			}
+		}
 		for _, list := range []struct {
 			what        string
 			before, now []string
-		}{{"allow", before.Allow, after.Allow}, {"preset", before.Presets, after.Presets}, {"deny", before.Deny, after.Deny}} {
+		}{{"allow", open, after.Allow}, {"allow --private", private, after.Allow}, {"preset", before.Presets, after.Presets},
+			{"deny", before.Deny, after.Deny}} {
 			gone := slices.DeleteFunc(slices.Clone(list.before), func(entry string) bool { return slices.Contains(list.now, entry) })
 			if len(gone) > 0 {
 				notes = append(notes, fmt.Sprintf("the %s that was there had more; to have it again: sbx-devc %s %s",

@@ -177,6 +177,7 @@ func askAllow(ctx context.Context, to *ask.Terminal, r detect.Report, c *lock.In
 	agreed, err := to.Some(ctx, "Allow which hosts? The project's files name them", hosts, nil)
 	c.Allow = append(c.Allow, agreed...)
 	c.Private = r.PrivateNames(c.Allow)
+	c.Network = r.NetworkOf(c.Private)
 	return cli.Unanswered(err)
 }
 

@@ -37,9 +37,17 @@ func extend(ctx context.Context, a *cli.App, to *ask.Terminal, o initOptions, di
 	if report.Hosts, err = adopt.NewHosts(report.Hosts, in.Presets, in.Allow); err != nil {
 		return exitcode.With(exitcode.Internal, err)
 	}
-	report.Template, report.Services = detect.Proposal{}, nil // the Feature's options name services, by hand
+	report.Template = detect.Proposal{}
+	composed := templates.Composed(config)
+	if composed {
+		report.Services = nil // adopt.Plan names them
+	}
 	a.Say(scaffold.Reasons(report, in))
-	x, err := adopt.Plan(dir, config, in.Presets, in.Allow)
+	if composed {
+		report.Services = adopt.Services(dir)
+		in.Private = report.PrivateNames(in.Allow)
+	}
+	x, err := adopt.Plan(dir, config, in)
 	if err != nil {
 		return err
 	}
@@ -47,7 +55,7 @@ func extend(ctx context.Context, a *cli.App, to *ask.Terminal, o initOptions, di
 		if in, err = askHosts(ctx, to, report, in); err != nil {
 			return err
 		}
-		if x, err = adopt.Plan(dir, config, in.Presets, in.Allow); err != nil {
+		if x, err = adopt.Plan(dir, config, in); err != nil {
 			return err
 		}
 	}
@@ -69,8 +77,11 @@ func extend(ctx context.Context, a *cli.App, to *ask.Terminal, o initOptions, di
 	if err := writeExtension(a, x); err != nil {
 		return err
 	}
-	fmt.Fprint(a.Stderr, `sbx-devc: next:
-  sbx-devc validate                     what else opens it
+	fmt.Fprintln(a.Stderr, "sbx-devc: next:")
+	if x.Joins {
+		sayServices(a, 37, in.Private)
+	}
+	fmt.Fprint(a.Stderr, `  sbx-devc validate                     what else opens it
   devcontainer up --remove-existing-container, or "Rebuild Container" in the editor
   claude                                in its terminal; /login once
   sbx-devc trust                        accept these files for runs, here and in another clone

@@ -8,6 +8,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/templates/adopt"
+	"github.com/org/claude-sandbox/templates/lock"
 	"github.com/org/claude-sandbox/templates/scaffold"
 )
 
@@ -21,7 +22,7 @@ func updateExtended(a *cli.App, o updateOptions, dir scaffold.Folder) error {
 		err := fmt.Errorf("--option %s: %s is no template's, and has no template options", o.options[0], dir)
 		return exitcode.With(exitcode.CheckUsage, diag.WithHint(err, "the Feature's options are in %s", scaffold.ConfigPath))
 	}
-	x, err := adopt.Plan(dir, dir.Read(scaffold.ConfigPath), nil, nil)
+	x, err := adopt.Plan(dir, dir.Read(scaffold.ConfigPath), lock.Input{})
 	if err != nil {
 		return exitcode.With(exitcode.NoCheck, err)
 	}
@@ -51,7 +52,7 @@ func updateExtended(a *cli.App, o updateOptions, dir scaffold.Folder) error {
 
 // driftExtended says what update would change in an extended dev container.
 func driftExtended(a *cli.App, dir scaffold.Folder) error {
-	x, err := adopt.Plan(dir, dir.Read(scaffold.ConfigPath), nil, nil)
+	x, err := adopt.Plan(dir, dir.Read(scaffold.ConfigPath), lock.Input{})
 	if err != nil {
 		return exitcode.With(exitcode.NoCheck, err)
 	}

@@ -204,8 +204,8 @@ func writeDraft(ctx context.Context, a *cli.App, draft *scaffold.Draft, dir scaf
 		fmt.Fprintln(a.Stderr, "sbx-devc: nothing to write: the files are there as they would be written")
 	}
 	wrote(a, dir, written)
-	if s := draft.Settings; s != nil && len(s.Network.Private) > 0 {
-		notes = append(notes, servicesNote)
+	if len(draft.Services) > 0 {
+		notes = append(notes, servicesNote(draft.Network))
 	}
 	sayNotes(a, notes)
 	projects.NoteClosed(a, string(dir))
@@ -215,8 +215,11 @@ func writeDraft(ctx context.Context, a *cli.App, draft *scaffold.Draft, dir scaf
 	}
 	projects.AcceptWritten(a, string(dir), own, "init")
 	loadInit(ctx, a)
-	fmt.Fprint(a.Stderr, `sbx-devc: next:
-  sbx-devc run                                     Claude Code in it, on your terminal; with a "PROMPT" one task
+	fmt.Fprintln(a.Stderr, "sbx-devc: next:")
+	if draft.Network != "" {
+		sayServices(a, 48, draft.Services)
+	}
+	fmt.Fprint(a.Stderr, `  sbx-devc run                                     Claude Code in it, on your terminal; with a "PROMPT" one task
   devcontainer up --workspace-folder .             or "Reopen in Container" in the editor, to work in it yourself
   devcontainer exec --workspace-folder . claude    or claude in the editor's terminal; log in there, once
   sbx-devc allow HOST                              open another host

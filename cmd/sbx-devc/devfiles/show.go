@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
 
@@ -76,8 +77,20 @@ func loadInit(ctx context.Context, a *cli.App) {
 }
 
 // servicesNote says how a run and a dev container reach the services of a Compose file.
-const servicesNote = "a run joins the network of the project's Compose services while they run; " +
-	"for the dev container add it to \"runArgs\", as \"--network=NAME\" ('docker network ls' shows the name)"
+// network is the one that the dev container joins, "" = none.
+func servicesNote(network string) string {
+	const note = "a run joins the network of the project's Compose services while they run"
+	if network == "" {
+		return note + "; this dev container does not"
+	}
+	return note + "; the dev container joins " + network + " at its start, which fails without that network"
+}
+
+// sayServices says how the services start, before a dev container that joins their network:
+// a command of so many columns.
+func sayServices(a *cli.App, columns int, services []string) {
+	fmt.Fprintf(a.Stderr, "  %-*s the services, and their network\n", columns, "docker compose up -d "+strings.Join(services, " "))
+}
 
 // endsContainer says what ends a running dev container, before it happens.
 const endsContainer = "sbx-devc: note: 'git config', 'git remote add' or 'git push -u' on this machine ends the running container: " +
