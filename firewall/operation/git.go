@@ -40,20 +40,6 @@ type repository struct {
 
 const gitForm = "write it as git:github.com/acme/app, with push refs/heads/agent/*, lfs or lfs push behind it for more than fetching"
 
-func compileGit(entries []entry) (service, []Problem) {
-	g := &git{}
-	var problems []Problem
-	for _, e := range entries {
-		parsed, message, hint := parseGit(e)
-		if message != "" {
-			problems = append(problems, Problem{e.index, message, hint})
-			continue
-		}
-		g.entries = append(g.entries, parsed)
-	}
-	return g, problems
-}
-
 func parseGit(e entry) (parsed gitEntry, message, hint string) {
 	name, path, _ := strings.Cut(e.target, "/")
 	host, message, hint := parseHost(name)
@@ -74,32 +60,24 @@ func parseGit(e entry) (parsed gitEntry, message, hint string) {
 	return parsed.parseWords(e.words)
 }
 
-// coversGit compares two entries of this kind.
-func coversGit(wide, narrow entry) bool {
-	w, bad, _ := parseGit(wide)
-	n, alsoBad, _ := parseGit(narrow)
-	switch {
-	case bad != "" || alsoBad != "":
-		return false
-	case w.repo.host != n.repo.host || len(w.repo.path) != len(n.repo.path) || !matchSegments(w.repo.path, n.repo.path):
+func (g gitEntry) hosts() []Host { return []Host{g.repo.host} }
+
+func (g gitEntry) covers(n gitEntry) bool {
+	if g.repo.host != n.repo.host || len(g.repo.path) != len(n.repo.path) || !matchSegments(g.repo.path, n.repo.path) {
 		return false
 	}
 	switch n.does {
 	case gitFetch:
 		return true
 	case gitLFS:
-		return w.does == gitLFS || w.does == gitLFSPush
+		return g.does == gitLFS || g.does == gitLFSPush
 	case gitPush:
-		return w.does == gitPush && !slices.ContainsFunc(n.refs, func(ref string) bool { return !matchRef(w.refs, ref) })
+		return g.does == gitPush && !slices.ContainsFunc(n.refs, func(ref string) bool { return !matchRef(g.refs, ref) })
 	}
-	return w.does == n.does
+	return g.does == n.does
 }
 
-func wordsGit(e entry) (text string, reads bool) {
-	g, bad, _ := parseGit(e)
-	if bad != "" {
-		return e.text, false
-	}
+func (g gitEntry) words() (text string, reads bool) {
 	read := "git: read " + strings.Join(g.repo.path, "/")
 	at := " at " + g.repo.host.Name
 	switch g.does {
@@ -214,14 +192,6 @@ func (r repository) entryFor(words ...string) string {
 		return ""
 	}
 	return e.text
-}
-
-func (g *git) hosts() []Host {
-	all := make([]Host, 0, len(g.entries))
-	for _, e := range g.entries {
-		all = append(all, e.repo.host)
-	}
-	return all
 }
 
 // gitRoute is one request of git over HTTP (gitprotocol-http, git-lfs API).

@@ -24,20 +24,6 @@ type githubEntry struct {
 
 const githubForm = "write it as github:acme/app pulls.create, issues.comment, or github:ghe.example.com/acme/app for a GitHub of your own"
 
-func compileGitHub(entries []entry) (service, []Problem) {
-	g := &github{}
-	var problems []Problem
-	for _, e := range entries {
-		parsed, message, hint := parseGitHub(e)
-		if message != "" {
-			problems = append(problems, Problem{e.index, message, hint})
-			continue
-		}
-		g.entries = append(g.entries, parsed)
-	}
-	return g, problems
-}
-
 // parseGitHub reads an entry. A first part with a dot is a host: names of owners have none.
 func parseGitHub(e entry) (parsed githubEntry, message, hint string) {
 	host, target := Host{Name: githubCom, Port: webPort}, e.target
@@ -80,32 +66,20 @@ func githubNames() []string {
 	return slices.Compact(names)
 }
 
-// coversGitHub compares two entries of this kind.
-func coversGitHub(wide, narrow entry) bool {
-	w, bad, _ := parseGitHub(wide)
-	n, alsoBad, _ := parseGitHub(narrow)
-	return bad == "" && alsoBad == "" && w.site.is(n.site) && matchSegments(w.repo, n.repo) &&
-		!slices.ContainsFunc(n.does, func(name string) bool { return !slices.Contains(w.does, name) })
+func (g githubEntry) hosts() []Host { return g.site.hosts() }
+
+func (g githubEntry) covers(n githubEntry) bool {
+	return g.site.is(n.site) && matchSegments(g.repo, n.repo) &&
+		!slices.ContainsFunc(n.does, func(name string) bool { return !slices.Contains(g.does, name) })
 }
 
-func wordsGitHub(e entry) (text string, reads bool) {
-	g, bad, _ := parseGitHub(e)
-	if bad != "" {
-		return e.text, false
-	}
+func (g githubEntry) words() (text string, reads bool) {
 	text = "GitHub's API" + g.site.inWords() + ": read " + strings.Join(g.repo, "/")
 	writes := slices.DeleteFunc(slices.Clone(g.does), func(name string) bool { return name == githubRead })
 	if len(writes) == 0 {
 		return text, true
 	}
 	return text + ", and there " + strings.Join(writes, " and "), false
-}
-
-func (g *github) hosts() (all []Host) {
-	for _, e := range g.entries {
-		all = append(all, e.site.hosts()...)
-	}
-	return all
 }
 
 // rule returns the entry that allows an operation on a repository.

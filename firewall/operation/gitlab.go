@@ -26,20 +26,6 @@ type gitlabEntry struct {
 
 const gitlabForm = "write it as gitlab:acme/app mergerequests.create, or gitlab:git.example.com/acme/app for a GitLab of your own"
 
-func compileGitLab(entries []entry) (service, []Problem) {
-	g := &gitlab{}
-	var problems []Problem
-	for _, e := range entries {
-		parsed, message, hint := parseGitLab(e)
-		if message != "" {
-			problems = append(problems, Problem{e.index, message, hint})
-			continue
-		}
-		g.entries = append(g.entries, parsed)
-	}
-	return g, problems
-}
-
 // parseGitLab reads an entry. A first part with a dot is a host.
 func parseGitLab(e entry) (parsed gitlabEntry, message, hint string) {
 	parsed = gitlabEntry{text: e.text, host: Host{Name: "gitlab.com", Port: webPort}, does: []string{gitlabRead}}
@@ -75,32 +61,20 @@ func gitlabNames() []string {
 	return slices.Compact(names)
 }
 
-func coversGitLab(wide, narrow entry) bool {
-	w, bad, _ := parseGitLab(wide)
-	n, alsoBad, _ := parseGitLab(narrow)
-	return bad == "" && alsoBad == "" && w.host == n.host && w.project == n.project &&
-		!slices.ContainsFunc(n.does, func(name string) bool { return !slices.Contains(w.does, name) })
+func (g gitlabEntry) hosts() []Host { return []Host{g.host} }
+
+func (g gitlabEntry) covers(n gitlabEntry) bool {
+	return g.host == n.host && g.project == n.project &&
+		!slices.ContainsFunc(n.does, func(name string) bool { return !slices.Contains(g.does, name) })
 }
 
-func wordsGitLab(e entry) (text string, reads bool) {
-	g, bad, _ := parseGitLab(e)
-	if bad != "" {
-		return e.text, false
-	}
+func (g gitlabEntry) words() (text string, reads bool) {
 	text = "GitLab's API at " + g.host.Name + ": read " + g.project
 	writes := slices.DeleteFunc(slices.Clone(g.does), func(name string) bool { return name == gitlabRead })
 	if len(writes) == 0 {
 		return text, true
 	}
 	return text + ", and there " + strings.Join(writes, " and "), false
-}
-
-func (g *gitlab) hosts() []Host {
-	all := make([]Host, 0, len(g.entries))
-	for _, e := range g.entries {
-		all = append(all, e.host)
-	}
-	return all
 }
 
 func (g *gitlab) judge(_ *Memory, req *Request, body *Body) Decision {

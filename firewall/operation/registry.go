@@ -50,85 +50,80 @@ type registryRoute struct {
 }
 
 func (k *registryKind) asKind() kind {
-	return kind{word: k.word, compile: k.compile, covers: k.covers, words: k.words}
-}
-
-func (k *registryKind) compile(entries []entry) (service, []Problem) {
-	r := &registries{kind: k}
-	var problems []Problem
-	for _, e := range entries {
-		sites, message, hint := k.parse(e)
-		if message != "" {
-			problems = append(problems, Problem{e.index, message, hint})
-			continue
+	return newKind(k.word, k.parse, func(all []registryEntry) service {
+		r := &registries{kind: k}
+		for _, e := range all {
+			r.sites = append(r.sites, e.sites...)
 		}
-		r.sites = append(r.sites, sites...)
-	}
-	return r, problems
+		return r
+	})
 }
 
-func (k *registryKind) parse(e entry) (sites []registrySite, message, hint string) {
+// registryEntry is an entry of a kind with the sites that it opens.
+type registryEntry struct {
+	kind, target string
+	sites        []registrySite
+}
+
+func (k *registryKind) parse(e entry) (parsed registryEntry, message, hint string) {
+	parsed = registryEntry{kind: k.word, target: e.target}
 	hint = fmt.Sprintf("write it as %s:read, or %s:HOST read for a registry of your own", k.word, k.word)
 	switch {
 	case e.target == "read" && len(e.words) == 0:
 		for _, s := range k.public {
 			s.text = e.text
-			sites = append(sites, s)
+			parsed.sites = append(parsed.sites, s)
 		}
-		return sites, "", ""
+		return parsed, "", ""
 	case !slices.Equal(e.words, []string{"read"}):
-		return nil, fmt.Sprintf("%q names something else than reading", e.text), hint
+		return parsed, fmt.Sprintf("%q names something else than reading", e.text), hint
 	}
 	name, below, hasPath := strings.Cut(e.target, "/")
 	host, message, hostHint := parseHost(name)
 	switch {
 	case message != "":
-		return nil, message, hostHint
+		return parsed, message, hostHint
 	case host.Wildcard:
-		return nil, fmt.Sprintf("%q names no one host", e.text), hint
+		return parsed, fmt.Sprintf("%q names no one host", e.text), hint
 	}
 	site := registrySite{text: e.text, host: host}
 	if hasPath {
 		read, err := ParsePath("/" + below)
 		if err != nil || read.Slashes || slices.ContainsFunc(read.Segments, isPartWildcard) || slices.Contains(read.Segments, "*") {
-			return nil, fmt.Sprintf("%q names no path of a registry", e.text), hint
+			return parsed, fmt.Sprintf("%q names no path of a registry", e.text), hint
 		}
 		site.prefix = read.Segments
 	}
-	sites = append(sites, site)
+	parsed.sites = append(parsed.sites, site)
 	for _, name := range k.data[host.Name] {
-		parsed, _, _ := parseHost(name)
-		sites = append(sites, registrySite{text: e.text, host: parsed, files: true})
+		host, _, _ := parseHost(name)
+		parsed.sites = append(parsed.sites, registrySite{text: e.text, host: host, files: true})
 	}
-	return sites, "", ""
+	return parsed, "", ""
 }
 
-// covers compares two entries of the kind.
-func (k *registryKind) covers(wide, narrow entry) bool {
-	w, bad, _ := k.parse(wide)
-	n, alsoBad, _ := k.parse(narrow)
-	return bad == "" && alsoBad == "" && !slices.ContainsFunc(n, func(one registrySite) bool {
-		return !slices.ContainsFunc(w, func(other registrySite) bool { return other.covers(one) })
+func (e registryEntry) hosts() (all []Host) {
+	for _, s := range e.sites {
+		all = append(all, s.host)
+	}
+	return all
+}
+
+func (e registryEntry) covers(narrow registryEntry) bool {
+	return !slices.ContainsFunc(narrow.sites, func(one registrySite) bool {
+		return !slices.ContainsFunc(e.sites, func(other registrySite) bool { return other.covers(one) })
 	})
 }
 
-func (k *registryKind) words(e entry) (text string, reads bool) {
+func (e registryEntry) words() (text string, reads bool) {
 	if e.target == "read" {
-		return k.word + ": download packages", true
+		return e.kind + ": download packages", true
 	}
-	return k.word + ": download packages at " + e.target, true
+	return e.kind + ": download packages at " + e.target, true
 }
 
 func (s registrySite) covers(o registrySite) bool {
 	return s.host.covers(o.host) && (s.files || !o.files) && slices.Equal(s.prefix, o.prefix)
-}
-
-func (r *registries) hosts() []Host {
-	all := make([]Host, 0, len(r.sites))
-	for _, s := range r.sites {
-		all = append(all, s.host)
-	}
-	return all
 }
 
 func (r *registries) judge(_ *Memory, req *Request, body *Body) Decision {

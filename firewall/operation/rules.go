@@ -13,9 +13,9 @@ import (
 // Rules are the typed entries of a policy, understood. They never change, so any
 // number of goroutines may ask them.
 type Rules struct {
-	services []service // of each kind that has an entry, one
-	entries  []entry   // all of them
-	hosts    []Host    // of all services, each once
+	services []compiled // of each kind that has an entry, one
+	entries  []entry    // all of them
+	hosts    []Host     // of all services, each once
 }
 
 // MaxEntries bounds the typed entries of a policy: they are compared with each other
@@ -27,42 +27,80 @@ const maxEntry = 500
 
 // service is what the entries of one kind allow, all of them together.
 type service interface {
-	hosts() []Host
-
-	// judge decides about a request to one of hosts. A Decision without an
+	// judge decides about a request to a host of the entries. A Decision without an
 	// Operation says that the request is none of this kind's; with a Reason, that
 	// it may be one that the kind does not know.
 	judge(m *Memory, req *Request, body *Body) Decision
 }
 
+// form is an entry that its kind has understood.
+type form[F any] interface {
+	hosts() []Host
+	// covers reports whether it allows all that another one of its kind does.
+	covers(narrow F) bool
+	// words says in plain words what it allows, and whether that is reading alone.
+	words() (text string, reads bool)
+}
+
 // kind is a family of entries.
 type kind struct {
-	word string // before ":"
+	word    string // before ":"
+	compile func(entries []entry) (compiled, []Problem)
+	covers  func(wide, narrow entry) bool
+	words   func(e entry) (text string, reads bool)
+}
 
-	// compile reads the entries of this kind. The service is nil when all of
-	// them are wrong.
-	compile func(entries []entry) (service, []Problem)
+// compiled is a service with the hosts that its entries open.
+type compiled struct {
+	service
+	hosts []Host
+}
 
-	// covers reports whether wide allows all that narrow does, both of which
-	// compile accepts; nil = only if they are one text.
-	covers func(wide, narrow entry) bool
-
-	// words says in plain words what an entry that compile accepts allows, and
-	// whether that is reading alone; nil = it is shown as written, and may write.
-	words func(e entry) (text string, reads bool)
+// newKind makes a kind of the function that understands one of its entries, or says what
+// is wrong with it, and the one that makes a service of them all.
+func newKind[F form[F]](word string, parse func(e entry) (f F, message, hint string), serve func(all []F) service) kind {
+	return kind{
+		word: word,
+		compile: func(entries []entry) (c compiled, problems []Problem) {
+			var all []F
+			for _, e := range entries {
+				f, message, hint := parse(e)
+				if message != "" {
+					problems = append(problems, Problem{e.index, message, hint})
+					continue
+				}
+				all = append(all, f)
+				c.hosts = append(c.hosts, f.hosts()...)
+			}
+			c.service = serve(all)
+			return c, problems
+		},
+		covers: func(wide, narrow entry) bool {
+			w, bad, _ := parse(wide)
+			n, alsoBad, _ := parse(narrow)
+			return bad == "" && alsoBad == "" && w.covers(n)
+		},
+		words: func(e entry) (text string, reads bool) {
+			f, bad, _ := parse(e)
+			if bad != "" {
+				return e.text, false
+			}
+			return f.words()
+		},
+	}
 }
 
 // kinds are all of them, in the order in which they judge.
 var kinds = []kind{
-	{word: "git", compile: compileGit, covers: coversGit, words: wordsGit},
-	{word: "github", compile: compileGitHub, covers: coversGitHub, words: wordsGitHub},
-	{word: "gitlab", compile: compileGitLab, covers: coversGitLab, words: wordsGitLab},
+	newKind("git", parseGit, func(all []gitEntry) service { return &git{all} }),
+	newKind("github", parseGitHub, func(all []githubEntry) service { return &github{all} }),
+	newKind("gitlab", parseGitLab, func(all []gitlabEntry) service { return &gitlab{all} }),
 	npmRegistry.asKind(),
 	pypiRegistry.asKind(),
 	goRegistry.asKind(),
 	cratesRegistry.asKind(),
 	ociRegistry.asKind(),
-	{word: "https", compile: compileWeb, covers: coversWeb, words: wordsWeb},
+	newKind("https", parseWeb, func(all []webEntry) service { return &web{all} }),
 }
 
 // entry is a typed entry cut into its parts: "KIND:TARGET WORD WORD".
@@ -137,16 +175,14 @@ func Compile(texts []string) (*Rules, []Problem) {
 			continue
 		}
 		s, bad := k.compile(byKind[k.word])
-		if problems = append(problems, bad...); s != nil {
-			r.services = append(r.services, s)
-		}
+		problems, r.services = append(problems, bad...), append(r.services, s)
 	}
 	if len(problems) > 0 {
 		slices.SortStableFunc(problems, func(a, b Problem) int { return a.Index - b.Index })
 		return nil, problems
 	}
 	for _, s := range r.services {
-		for _, h := range s.hosts() {
+		for _, h := range s.hosts {
 			if !slices.Contains(r.hosts, h) {
 				r.hosts = append(r.hosts, h)
 			}
@@ -187,7 +223,7 @@ func (r *Rules) CoveredBy(text string) string {
 		}
 		k, _, _ := cutKind(wide.text)
 		same := wide.target == narrow.target && slices.Equal(wide.words, narrow.words)
-		return same || k.covers != nil && k.covers(wide, narrow)
+		return same || k.covers(wide, narrow)
 	})
 	if i < 0 {
 		return ""
@@ -219,8 +255,8 @@ func (r *Rules) GitHosts() (hosts []Host) {
 		return nil
 	}
 	for _, s := range r.services {
-		if g, ok := s.(*git); ok {
-			for _, h := range g.hosts() {
+		if _, ok := s.service.(*git); ok {
+			for _, h := range s.hosts {
 				if !slices.Contains(hosts, h) {
 					hosts = append(hosts, h)
 				}
@@ -273,7 +309,7 @@ func (r *Rules) Decide(m *Memory, req *Request, body *Body) Decision {
 	}
 	known, guessed := false, false
 	for _, s := range r.services {
-		if !slices.ContainsFunc(s.hosts(), func(h Host) bool { return h.Matches(req.Host, req.Port) }) {
+		if !slices.ContainsFunc(s.hosts, func(h Host) bool { return h.Matches(req.Host, req.Port) }) {
 			continue
 		}
 		d := s.judge(m, req, body)

@@ -12,10 +12,11 @@ type web struct{ entries []webEntry }
 
 // webEntry is one of them: "https://api.example.com GET,HEAD /v1/**".
 type webEntry struct {
-	text    string
-	host    Host
-	methods []string
-	paths   [][]string // segments; "*" = one, "**" = any number of them, last only
+	text     string
+	host     Host
+	methods  []string
+	patterns []string   // as written
+	paths    [][]string // their segments; "*" = one, "**" = any number of them, last only
 }
 
 // WebSocket is the Method of a request that asks for a WebSocket (RFC 6455), whose
@@ -26,20 +27,6 @@ const WebSocket = "WEBSOCKET"
 // operation of an API.
 var webMethods = []string{
 	http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, WebSocket,
-}
-
-func compileWeb(entries []entry) (service, []Problem) {
-	w := &web{}
-	var problems []Problem
-	for _, e := range entries {
-		parsed, message, hint := parseWeb(e)
-		if message != "" {
-			problems = append(problems, Problem{e.index, message, hint})
-			continue
-		}
-		w.entries = append(w.entries, parsed)
-	}
-	return w, problems
 }
 
 const webForm = "write it as https://api.example.com GET,HEAD /v1/**"
@@ -53,17 +40,17 @@ func parseWeb(e entry) (parsed webEntry, message, hint string) {
 	if message != "" {
 		return parsed, message, hint
 	}
-	parsed = webEntry{text: e.text, host: host}
 	if len(e.words) < 2 {
 		return parsed, fmt.Sprintf("%q names no methods and paths", e.text), webForm
 	}
+	parsed = webEntry{text: e.text, host: host, patterns: e.words[1:]}
 	for method := range strings.SplitSeq(e.words[0], ",") {
 		if !slices.Contains(webMethods, method) {
 			return parsed, fmt.Sprintf("%q is no method that an entry can allow", method), "use " + strings.Join(webMethods, ", ")
 		}
 		parsed.methods = append(parsed.methods, method)
 	}
-	for _, pattern := range e.words[1:] {
+	for _, pattern := range parsed.patterns {
 		path, err := ParsePath(pattern)
 		if err != nil {
 			return parsed, fmt.Sprintf("%q is no path: %v", pattern, err), webForm
@@ -111,11 +98,10 @@ func wantsWeb(req *Request) string {
 	return text
 }
 
-// coversWeb compares two entries of this kind.
-func coversWeb(wide, narrow entry) bool {
-	w, bad, _ := parseWeb(wide)
-	n, worse, _ := parseWeb(narrow)
-	if bad != "" || worse != "" || !w.host.covers(n.host) {
+func (w webEntry) hosts() []Host { return []Host{w.host} }
+
+func (w webEntry) covers(n webEntry) bool {
+	if !w.host.covers(n.host) {
 		return false
 	}
 	for _, method := range n.methods {
@@ -147,27 +133,15 @@ func coversSegments(pattern, narrow []string) bool {
 	return len(pattern) == len(narrow)
 }
 
-func wordsWeb(e entry) (text string, reads bool) {
-	parsed, bad, _ := parseWeb(e)
-	if bad != "" {
-		return e.text, false
-	}
-	host := parsed.host.Name
-	if parsed.host.Wildcard {
+func (w webEntry) words() (text string, reads bool) {
+	host := w.host.Name
+	if w.host.Wildcard {
 		host = "any host below " + host
 	}
-	reads = !slices.ContainsFunc(parsed.methods, func(m string) bool {
+	reads = !slices.ContainsFunc(w.methods, func(m string) bool {
 		return m != http.MethodGet && m != http.MethodHead && m != http.MethodOptions
 	})
-	return strings.Join(parsed.methods, ", ") + " of " + strings.Join(e.words[1:], " and ") + " at " + host, reads
-}
-
-func (w *web) hosts() []Host {
-	all := make([]Host, 0, len(w.entries))
-	for _, e := range w.entries {
-		all = append(all, e.host)
-	}
-	return all
+	return strings.Join(w.methods, ", ") + " of " + strings.Join(w.patterns, " and ") + " at " + host, reads
 }
 
 func (w *web) judge(_ *Memory, req *Request, _ *Body) Decision {
