@@ -60,15 +60,20 @@ func (d *decoder) settings(root *jsonc.Node) *Settings {
 		"network": func(n *jsonc.Node) { d.networkSection(n, &s.Network) },
 		"workspace": func(n *jsonc.Node) {
 			d.object(n, fields{
-				"mode":    func(n *jsonc.Node) { d.choice(n, &s.Workspace.Mode, WorkspaceModes...) },
-				"protect": func(n *jsonc.Node) { s.Workspace.Protect = d.protect(n) },
+				"mode": func(n *jsonc.Node) { d.choice(n, &s.Workspace.Mode, WorkspaceModes...) },
+				"protect": func(n *jsonc.Node) {
+					s.Workspace.Protect = d.localPaths(n, "workspace.protect", "the workspace", "write it relative to the workspace, without ..")
+				},
 			})
 		},
-		"mounts":      func(n *jsonc.Node) { d.each(n, func(e *jsonc.Node) { s.Mounts = append(s.Mounts, d.mount(e)) }) },
-		"secrets":     func(n *jsonc.Node) { d.each(n, func(e *jsonc.Node) { s.Secrets = append(s.Secrets, d.secret(e)...) }) },
-		"env":         func(n *jsonc.Node) { s.Env = d.env(n) },
-		"envPrefixes": func(n *jsonc.Node) { s.EnvPrefixes = d.envPrefixes(n) },
-		"limits":      func(n *jsonc.Node) { d.limits(n, &s.Limits) },
+		"mounts":  func(n *jsonc.Node) { d.each(n, func(e *jsonc.Node) { s.Mounts = append(s.Mounts, d.mount(e)) }) },
+		"secrets": func(n *jsonc.Node) { d.each(n, func(e *jsonc.Node) { s.Secrets = append(s.Secrets, d.secret(e)...) }) },
+		"env":     func(n *jsonc.Node) { s.Env = d.env(n) },
+		"envPrefixes": func(n *jsonc.Node) {
+			// A list without entries says that nothing is passed on.
+			s.EnvPrefixes = d.accepted([]string{}, n, d.envName)
+		},
+		"limits": func(n *jsonc.Node) { d.limits(n, &s.Limits) },
 		"budgets": func(n *jsonc.Node) {
 			for _, e := range d.list(n) {
 				b, bad := parseBudget(e.text)
@@ -85,7 +90,10 @@ func (d *decoder) settings(root *jsonc.Node) *Settings {
 				d.each(n, func(e *jsonc.Node) { s.MCP.Servers = append(s.MCP.Servers, d.server(e)) })
 			}})
 		},
-		"instructions": func(n *jsonc.Node) { s.Instructions = d.instructions(n) },
+		"instructions": func(n *jsonc.Node) {
+			s.Instructions = d.localPaths(n, "instructions", "your folder of Claude Code",
+				`such as "CLAUDE.md", "skills" or "agents/NAME.md", without ..`)
+		},
 		"image":        func(n *jsonc.Node) { d.nonEmpty(n, &s.Image) },
 		"sandbox_mode": func(n *jsonc.Node) { d.ownOnly(n, func(o *Own) { d.choice(n, &o.SandboxMode, SandboxModes...) }) },
 		"model":        func(n *jsonc.Node) { d.ownOnly(n, func(o *Own) { d.nonEmpty(n, &o.Model) }) },
@@ -101,17 +109,26 @@ func (d *decoder) settings(root *jsonc.Node) *Settings {
 	return s
 }
 
-func (d *decoder) protect(n *jsonc.Node) []string {
-	var out []string
+// accepted appends those of a list to out that ok, which says what is wrong with others,
+// reports.
+func (d *decoder) accepted(out []string, n *jsonc.Node, ok func(e entry) bool) []string {
 	for _, e := range d.list(n) {
-		if !localPath(e.text) {
-			d.at(e.place, RuleValue, "workspace.protect: "+quote(e.text)+" is not a path below the workspace",
-				"write it relative to the workspace, without ..")
-			continue
+		if ok(e) {
+			out = append(out, e.text)
 		}
-		out = append(out, e.text)
 	}
 	return out
+}
+
+// localPaths reads paths that stay below a folder.
+func (d *decoder) localPaths(n *jsonc.Node, list, folder, hint string) []string {
+	return d.accepted(nil, n, func(e entry) bool {
+		local := localPath(e.text)
+		if !local {
+			d.at(e.place, RuleValue, list+": "+quote(e.text)+" is not a path below "+folder, hint)
+		}
+		return local
+	})
 }
 
 func (d *decoder) mount(n *jsonc.Node) Mount {
@@ -196,39 +213,15 @@ func (d *decoder) env(n *jsonc.Node) map[string]string {
 	return env
 }
 
-func (d *decoder) envPrefixes(n *jsonc.Node) []string {
-	out := []string{} // a list without entries says that nothing is passed on
-	for _, e := range d.list(n) {
-		if d.envName(e) {
-			out = append(out, e.text)
-		}
-	}
-	return out
-}
-
-func (d *decoder) instructions(n *jsonc.Node) []string {
-	var out []string
-	for _, e := range d.list(n) {
-		if !localPath(e.text) {
-			d.at(e.place, RuleValue, "instructions: "+quote(e.text)+" is not a path below your folder of Claude Code",
-				`such as "CLAUDE.md", "skills" or "agents/NAME.md", without ..`)
-			continue
-		}
-		out = append(out, e.text)
-	}
-	return out
-}
-
 func (d *decoder) models(n *jsonc.Node) [][]string {
-	patterns := []string{} // a list without entries lets no model be asked
-	for _, e := range d.list(n) {
-		if bad := checkModel(e.text); bad != nil {
+	// A list without entries lets no model be asked.
+	return [][]string{d.accepted([]string{}, n, func(e entry) bool {
+		bad := checkModel(e.text)
+		if bad != nil {
 			d.at(e.place, RuleValue, "models: "+bad.message, bad.hint)
-			continue
 		}
-		patterns = append(patterns, e.text)
-	}
-	return [][]string{patterns}
+		return bad == nil
+	})}
 }
 
 func (d *decoder) limits(n *jsonc.Node, l *Limits) {

@@ -51,32 +51,33 @@ func (e *Engine) Wait(ctx context.Context, id string) <-chan Exit {
 // process. A container that does not run any more is no error.
 func (e *Engine) Kill(ctx context.Context, id, signal string) error {
 	_, err := e.client.ContainerKill(ctx, id, client.ContainerKillOptions{Signal: signal})
-	if err == nil || !e.running(ctx, id) {
+	if err == nil || !e.state(ctx, id).Running {
 		return nil
 	}
 	return wrap(err, "signalling container", short(id))
 }
 
-func (e *Engine) running(ctx context.Context, id string) bool {
+// state is what the engine knows of a container; zero of one that is not there.
+func (e *Engine) state(ctx context.Context, id string) container.State {
 	r, err := e.client.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
-	return err == nil && r.Container.State != nil && r.Container.State.Running
+	if err != nil || r.Container.State == nil {
+		return container.State{}
+	}
+	return *r.Container.State
 }
 
 // OOMKilled reports whether the kernel killed the container's first process
 // because memory ran out.
-func (e *Engine) OOMKilled(ctx context.Context, id string) bool {
-	r, err := e.client.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
-	return err == nil && r.Container.State != nil && r.Container.State.OOMKilled
-}
+func (e *Engine) OOMKilled(ctx context.Context, id string) bool { return e.state(ctx, id).OOMKilled }
 
 // EndedAt is when a container ended, by its engine; zero where it runs, or the engine does
 // not know.
 func (e *Engine) EndedAt(ctx context.Context, id string) time.Time {
-	r, err := e.client.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
-	if err != nil || r.Container.State == nil || r.Container.State.Running {
+	s := e.state(ctx, id)
+	if s.Running {
 		return time.Time{}
 	}
-	at, _ := time.Parse(time.RFC3339Nano, r.Container.State.FinishedAt)
+	at, _ := time.Parse(time.RFC3339Nano, s.FinishedAt)
 	if at.Year() < 2000 { // of one that never ran
 		return time.Time{}
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/imagebuild/npm"
 	"github.com/org/claude-sandbox/internal/carried"
-	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session/volumes"
 )
@@ -100,27 +99,7 @@ func (i Images) fetchClaude(ctx context.Context, volume string, pinned npm.Packa
 	}
 	defer packed.Close()
 
-	return i.fillVolume(ctx, volume, firewall, func(w io.Writer) error { return writeProgram(w, packed, pinned.Integrity) })
-}
-
-// fillVolume puts an archive into a volume, in a container of the firewall's image,
-// which is not started.
-func (i Images) fillVolume(ctx context.Context, volume, firewall string, write func(io.Writer) error) (err error) {
-	const place = "/program"
-	container, err := i.Engine.Create(ctx, engine.Spec{
-		Image:   firewall,
-		Process: engine.Process{Command: []string{"/none"}},
-		Link:    engine.Link{Network: "none"},
-		Storage: engine.Storage{Mounts: []engine.Mount{{Named: volume, Target: place}}},
-	})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, i.Engine.Remove(context.WithoutCancel(ctx), container)) }()
-	r, w := io.Pipe()
-	go func() { w.CloseWithError(write(w)) }()
-	defer r.Close()
-	return i.Engine.CopyTar(ctx, container, place, r)
+	return i.Volumes().Unpack(ctx, volume, firewall, volumes.Place, func(w io.Writer) error { return writeProgram(w, packed, pinned.Integrity) })
 }
 
 // writeProgram writes the program of npm's package as an archive that holds nothing

@@ -27,7 +27,7 @@ func (i Images) bringInit(ctx context.Context, firewall string) (volume string, 
 		if err != nil {
 			return err
 		}
-		return i.fillVolume(ctx, name, firewall, func(w io.Writer) error {
+		return i.Volumes().Unpack(ctx, name, firewall, volumes.Place, func(w io.Writer) error {
 			tw := tar.NewWriter(w)
 			return errors.Join(engine.WriteTar(tw, []engine.File{sandbox.InitFile(binary)}), tw.Close())
 		})

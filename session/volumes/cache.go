@@ -2,16 +2,15 @@ package volumes
 
 import (
 	"archive/tar"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
 	"strings"
 
-	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/runplan"
@@ -28,7 +27,11 @@ func (s Store) GiveCache(ctx context.Context, plan *runplan.Plan, dir string) er
 	}
 	name, err := s.Take(ctx, w, func(name string) error {
 		s.forgetGone(ctx)
-		return s.giveTo(ctx, name, plan.Sidecar.Image, uid, gid)
+		root := &tar.Header{Name: Place[1:] + "/", Typeflag: tar.TypeDir, Mode: 0o700, Uid: uid, Gid: gid}
+		return s.Unpack(ctx, name, plan.Sidecar.Image, "/", func(w io.Writer) error {
+			tw := tar.NewWriter(w)
+			return errors.Join(tw.WriteHeader(root), tw.Close())
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("%w: the project's caches: %w", sandbox.ErrNoStart, err)
@@ -79,27 +82,4 @@ func (s Store) CachesOf(ctx context.Context, dir string) ([]Kept, error) {
 func (k Kept) Project() string {
 	at := strings.LastIndex(k.Content, contentEnd)
 	return k.Content[:max(at, 0)]
-}
-
-// giveTo makes the root of an empty volume a user's. image is of the container that
-// this is done in, which is not started.
-func (s Store) giveTo(ctx context.Context, volume, image string, uid, gid int) (err error) {
-	const place = "/cache"
-	container, err := s.Engine.Create(ctx, engine.Spec{
-		Image:   image,
-		Process: engine.Process{Command: []string{"/none"}},
-		Link:    engine.Link{Network: "none"},
-		Storage: engine.Storage{Mounts: []engine.Mount{{Named: volume, Target: place}}},
-	})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Engine.Remove(context.WithoutCancel(ctx), container)) }()
-	var archive bytes.Buffer
-	tw := tar.NewWriter(&archive)
-	err = tw.WriteHeader(&tar.Header{Name: place[1:] + "/", Typeflag: tar.TypeDir, Mode: 0o700, Uid: uid, Gid: gid})
-	if err = errors.Join(err, tw.Close()); err != nil {
-		return err
-	}
-	return s.Engine.CopyTar(ctx, container, "/", &archive)
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -102,6 +103,28 @@ func (s Store) Take(ctx context.Context, w Wanted, fill func(name string) error)
 	}
 	_ = s.removeOwned(ctx, w.Kind, note, name) // they cost room alone
 	return name, nil
+}
+
+// Place is where Unpack mounts a volume.
+const Place = "/volume"
+
+// Unpack unpacks an archive into a folder of a container that has the volume at Place and
+// is not started. The container is of image, and goes again.
+func (s Store) Unpack(ctx context.Context, volume, image, folder string, write func(io.Writer) error) (err error) {
+	container, err := s.Engine.Create(ctx, engine.Spec{
+		Image:   image,
+		Process: engine.Process{Command: []string{"/none"}},
+		Link:    engine.Link{Network: "none"},
+		Storage: engine.Storage{Mounts: []engine.Mount{{Named: volume, Target: Place}}},
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Engine.Remove(context.WithoutCancel(ctx), container)) }()
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(write(w)) }()
+	defer r.Close()
+	return s.Engine.CopyTar(ctx, container, folder, r)
 }
 
 // removeOwned removes the volumes of a note but keep.
