@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"slices"
-	"strconv"
 	"unicode/utf8"
 )
 
@@ -27,20 +26,16 @@ func checkText(body []byte) error {
 	if !utf8.Valid(body) {
 		return errors.New("the request is no UTF-8")
 	}
-	c := &checker{text: body, left: maxValues, seed: maphash.MakeSeed()}
-	if err := c.value(0); err != nil {
-		return err
+	if !json.Valid(body) {
+		return errors.New("the request is no JSON text, or more than one")
 	}
-	if c.space(); c.at < len(c.text) {
-		return errors.New("the request goes on after its JSON text")
-	}
-	return nil
+	c := &checker{cursor: cursor{text: body}, left: maxValues, seed: maphash.MakeSeed()}
+	return c.value(0)
 }
 
-// checker is a strict reader of JSON.
+// checker walks through all values of a JSON text.
 type checker struct {
-	text  []byte
-	at    int
+	cursor
 	left  int // values that the text may still hold
 	seed  maphash.Seed
 	names []nameSeen // of the open objects, the innermost last
@@ -53,106 +48,39 @@ type nameSeen struct {
 	at   int // where the name begins
 }
 
-var errNoJSON = errors.New("the request is no JSON text")
-
-func (c *checker) space() {
-	for c.at < len(c.text) {
-		switch c.text[c.at] {
-		case ' ', '\t', '\n', '\r':
-			c.at++
-		default:
-			return
-		}
-	}
-}
-
-// next is the next byte after white space; 0 at the end, which no text has.
-func (c *checker) next() byte {
-	c.space()
-	if c.at == len(c.text) {
-		return 0
-	}
-	return c.text[c.at]
-}
-
 func (c *checker) value(depth int) error {
 	if c.left--; c.left < 0 || depth > maxDepth {
 		return fmt.Errorf("the request is nested deeper than %d levels or holds more than %d values", maxDepth, maxValues)
 	}
-	switch b := c.next(); {
-	case b == '{':
+	switch c.kind() {
+	case '{':
 		return c.object(depth)
-	case b == '[':
-		return c.array(depth)
-	case b == '"':
-		return c.str()
-	case b == 't':
-		return c.word("true")
-	case b == 'f':
-		return c.word("false")
-	case b == 'n':
-		return c.word("null")
-	case b == '-' || isDigit(b):
-		return c.number()
+	case '[':
+		return c.elements(func(int) error { return c.value(depth + 1) })
 	}
-	return errNoJSON
+	c.skip()
+	return nil
 }
 
-func (c *checker) array(depth int) error {
-	c.at++
-	if c.next() == ']' {
-		c.at++
-		return nil
-	}
-	for {
-		if err := c.value(depth + 1); err != nil {
-			return err
-		}
-		switch c.next() {
-		case ',':
-			c.at++
-		case ']':
-			c.at++
-			return nil
-		default:
-			return errNoJSON
-		}
-	}
-}
-
+// object does what members does, and makes no text of a name.
 func (c *checker) object(depth int) error {
-	c.at++
 	first := len(c.names)
-	if c.next() == '}' {
-		c.at++
-		return nil
-	}
-	for {
-		if c.next() != '"' {
-			return errNoJSON
+	for c.at++; c.kind() != '}'; {
+		if c.text[c.at] == ',' {
+			c.at++
+			continue
 		}
 		from := c.at
-		if err := c.str(); err != nil {
-			return err
-		}
+		c.skipString()
 		c.names = append(c.names, nameSeen{maphash.Bytes(c.seed, unquoted(c.text[from:c.at])), from})
-		if c.next() != ':' {
-			return errNoJSON
-		}
-		c.at++
+		c.kind()
+		c.at++ // the colon
 		if err := c.value(depth + 1); err != nil {
 			return err
 		}
-		switch c.next() {
-		case ',':
-			c.at++
-		case '}':
-			c.at++
-			return c.close(first)
-		default:
-			return errNoJSON
-		}
 	}
+	c.at++
+	return c.close(first)
 }
 
 // close forgets the names of the innermost object, which begin at first, and
@@ -177,88 +105,6 @@ func (c *checker) close(first int) error {
 	return nil
 }
 
-func (c *checker) str() error {
-	for c.at++; c.at < len(c.text); c.at++ {
-		switch b := c.text[c.at]; {
-		case b == '"':
-			c.at++
-			return nil
-		case b < ' ':
-			return errNoJSON
-		case b == '\\':
-			if !c.escape() {
-				return errNoJSON
-			}
-		}
-	}
-	return errNoJSON
-}
-
-// escape leaves the last byte of an escape for str to step over.
-func (c *checker) escape() bool {
-	c.at++
-	if c.at >= len(c.text) {
-		return false
-	}
-	switch c.text[c.at] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		return true
-	case 'u':
-		if c.at+4 >= len(c.text) {
-			return false
-		}
-		_, err := strconv.ParseUint(string(c.text[c.at+1:c.at+5]), 16, 16)
-		c.at += 4
-		return err == nil
-	}
-	return false
-}
-
-func (c *checker) word(w string) error {
-	if len(c.text)-c.at < len(w) || string(c.text[c.at:c.at+len(w)]) != w {
-		return errNoJSON
-	}
-	c.at += len(w)
-	return nil
-}
-
-func (c *checker) number() error {
-	if c.text[c.at] == '-' {
-		c.at++
-	}
-	if c.at < len(c.text) && c.text[c.at] == '0' {
-		c.at++
-	} else if !c.digits() {
-		return errNoJSON
-	}
-	if c.at < len(c.text) && c.text[c.at] == '.' {
-		c.at++
-		if !c.digits() {
-			return errNoJSON
-		}
-	}
-	if c.at < len(c.text) && (c.text[c.at] == 'e' || c.text[c.at] == 'E') {
-		c.at++
-		if c.at < len(c.text) && (c.text[c.at] == '+' || c.text[c.at] == '-') {
-			c.at++
-		}
-		if !c.digits() {
-			return errNoJSON
-		}
-	}
-	return nil
-}
-
-func (c *checker) digits() bool {
-	from := c.at
-	for c.at < len(c.text) && isDigit(c.text[c.at]) {
-		c.at++
-	}
-	return c.at > from
-}
-
-func isDigit(b byte) bool { return '0' <= b && b <= '9' }
-
 // unquoted is the text of a JSON string. It copies only where there are escapes.
 func unquoted(quoted []byte) []byte {
 	inner := quoted[1 : len(quoted)-1]
@@ -266,7 +112,7 @@ func unquoted(quoted []byte) []byte {
 		return inner
 	}
 	var s string
-	_ = json.Unmarshal(quoted, &s) // str has checked it
+	_ = json.Unmarshal(quoted, &s) // the text is valid
 	return []byte(s)
 }
 
