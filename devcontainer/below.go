@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/org/claude-sandbox/internal/filekind"
 )
 
 // Bounds of the look below a folder.
@@ -23,7 +25,7 @@ const (
 // than its bounds allow.
 func DiscoverAll(path string) (files []string, whole bool, err error) {
 	files, err = Discover(path)
-	if err != nil && !errors.Is(err, ErrNone) || !isFolder(path) || unusable(path) != nil {
+	if err != nil && !errors.Is(err, ErrNone) || !filekind.IsFolder(path) || unusable(path) != nil {
 		return files, true, err
 	}
 	folders, whole := foldersBelow(path)
@@ -36,11 +38,6 @@ func DiscoverAll(path string) (files []string, whole bool, err error) {
 		err = nil
 	}
 	return files, whole, err
-}
-
-func isFolder(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.IsDir()
 }
 
 // foldersBelow returns the folders below dir that hold a dev container, sorted.

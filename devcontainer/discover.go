@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/filekind"
 )
 
 // ErrNone reports a folder without any configuration.
@@ -45,7 +46,7 @@ func Discover(path string) ([]string, error) {
 		return []string{path}, nil
 	}
 	for _, name := range []string{FeatureName, TemplateName} {
-		if file := filepath.Join(path, name); isFile(file) {
+		if file := filepath.Join(path, name); filekind.IsRegular(file) {
 			return []string{file}, nil
 		}
 	}
@@ -61,7 +62,7 @@ func Discover(path string) ([]string, error) {
 	for _, name := range collection(disk{root}) {
 		found = append(found, filepath.Join(path, filepath.FromSlash(name)))
 	}
-	if s := filepath.Join(path, ".devcontainer", SettingsName); len(found) == 0 && isFile(s) {
+	if s := filepath.Join(path, ".devcontainer", SettingsName); len(found) == 0 && filekind.IsRegular(s) {
 		found = append(found, s)
 	}
 	if len(found) == 0 {
@@ -88,7 +89,7 @@ func Discover(path string) ([]string, error) {
 func templateOf(file string) string {
 	dir := filepath.Dir(file)
 	for range 3 { // TEMPLATE/.devcontainer/NAME/devcontainer.json
-		if name := filepath.Join(dir, TemplateName); isFile(name) && file != name {
+		if name := filepath.Join(dir, TemplateName); filekind.IsRegular(name) && file != name {
 			return name
 		}
 		dir = filepath.Join(dir, "..")
@@ -168,11 +169,6 @@ func Places(tree Tree, home string) []string {
 func inDevcontainer(folder string) bool {
 	full, err := filepath.Abs(folder)
 	return err == nil && (filepath.Base(full) == ".devcontainer" || filepath.Base(filepath.Dir(full)) == ".devcontainer")
-}
-
-func isFile(p string) bool {
-	info, err := os.Stat(p)
-	return err == nil && info.Mode().IsRegular()
 }
 
 // Open makes a Project of the devcontainer.json at file on this machine and
