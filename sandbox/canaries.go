@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/netip"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -131,24 +132,33 @@ func (c *canaries) try(ctx context.Context, when string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, canaryTime)
 	defer cancel()
-	var err error
-	if c.listener != nil {
-		_, err = c.inside(ctx, c.user, "canary", c.listener.Addr().String(), c.word)
-		if c.arrived.Load() {
-			err = errors.Join(err, errors.New("a connection arrived that the policy refuses"))
-		}
-	}
-	_, differs := c.inside(ctx, "", "verify") // as root
-	if err = errors.Join(err, differs, c.restored(ctx)); err != nil {
+	var reached, differs error
+	var both sync.WaitGroup
+	both.Go(func() { reached = c.reach(ctx) })
+	both.Go(func() { differs = c.compared(ctx) })
+	both.Wait()
+	if err := errors.Join(reached, differs); err != nil {
 		return fmt.Errorf("%w: the canary %s: %w", ErrUnenforced, when, err)
 	}
 	return nil
 }
 
-// restored errs when rules were changed since the start: the firewall restores them within
-// seconds, and what went out meanwhile did.
-func (c *canaries) restored(ctx context.Context) error {
-	said, err := c.inside(ctx, "", "status", "--json")
+// reach tries as the agent's user to reach the listener.
+func (c *canaries) reach(ctx context.Context) error {
+	if c.listener == nil {
+		return nil
+	}
+	_, err := c.inside(ctx, c.user, "canary", c.listener.Addr().String(), c.word)
+	if c.arrived.Load() {
+		err = errors.Join(err, errors.New("a connection arrived that the policy refuses"))
+	}
+	return err
+}
+
+// compared errs when the kernel differs from the policy, and when rules were changed since the
+// start: the firewall restores them within seconds, and what went out meanwhile did.
+func (c *canaries) compared(ctx context.Context) error {
+	said, err := c.inside(ctx, "", "verify", "--json") // as root
 	if err != nil {
 		return err
 	}
@@ -240,19 +250,25 @@ func (c *canaries) watch(ctx context.Context) <-chan int {
 }
 
 // last tries one after the agent's end, unless the firewall is gone or somebody waits for the
-// run's end. held is how many held while the agent ran.
-func (c *canaries) last(ctx context.Context, held int, ended agent.End, gone bool) error {
+// run's end. held is how many held while the agent ran. Its end comes over the channel, so
+// that other work can be done meanwhile.
+func (c *canaries) last(ctx context.Context, held int, ended agent.End, gone bool) <-chan error {
+	proved := make(chan error, 1)
 	if c == nil {
-		return nil
+		proved <- nil
+		return proved
 	}
 	c.result.Tried += held
 	select {
 	case err := <-c.broken: // in the moment in which the agent ended
-		return c.note(err)
+		proved <- c.note(err)
+		return proved
 	default:
 	}
 	if gone || ended == agent.EndedCancel || c.result.Broken != "" {
-		return nil
+		proved <- nil
+		return proved
 	}
-	return c.note(c.try(context.WithoutCancel(ctx), "after the agent's end"))
+	go func() { proved <- c.note(c.try(context.WithoutCancel(ctx), "after the agent's end")) }()
+	return proved
 }

@@ -305,13 +305,6 @@ func (r *run) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.waits.on("the firewall to prove itself")
-	if r.sidecar.canaries = newCanaries(ctx, r.engine, r.plan, r.sidecar.id); r.sidecar.canaries != nil {
-		r.result.Canaries = r.sidecar.canaries.result
-	}
-	if err := r.sidecar.canaries.note(r.sidecar.canaries.try(ctx, "before the agent began")); err != nil {
-		return fmt.Errorf("%w: %w", ErrNoStart, err)
-	}
 	if r.keys, err = openKeys(ctx, r.engine, r.sidecar.id, r.plan, r.host.Secrets); err != nil {
 		return err
 	}
@@ -364,13 +357,16 @@ func (r *run) startContainers(ctx context.Context) error {
 	)
 }
 
-// verified waits until the firewall has tested itself.
+// verified waits until the firewall has tested itself, and tries the first canary.
 func (r *run) verified(ctx context.Context) error {
-	err := r.sidecar.verified(ctx, &r.result.Timings)
-	if err == nil {
-		r.journal.step("the firewall is verified", r.result.Timings.SidecarReady)
+	if err := r.sidecar.verified(ctx, &r.result.Timings); err != nil {
+		return err
 	}
-	return err
+	r.journal.step("the firewall is verified", r.result.Timings.SidecarReady)
+	if err := r.sidecar.canaries.note(r.sidecar.canaries.try(ctx, "before the agent began")); err != nil {
+		return fmt.Errorf("%w: %w", ErrNoStart, err)
+	}
+	return nil
 }
 
 // startSidecar fills and starts the firewall's container, which createSidecar has made.
@@ -381,7 +377,14 @@ func (r *run) startSidecar(ctx context.Context) error {
 	}
 	r.result.Timings.SidecarCreate = time.Since(begin)
 	r.journal.step("the firewall's container is there", r.result.Timings.SidecarCreate)
-	return r.sidecar.start(ctx, r.engine, &r.result.Timings)
+	if err := r.sidecar.start(ctx, r.engine, &r.result.Timings); err != nil {
+		return err
+	}
+	// Now: the engine says nothing of a container while another one joins its network.
+	if r.sidecar.canaries = newCanaries(ctx, r.engine, r.plan, r.sidecar.id); r.sidecar.canaries != nil {
+		r.result.Canaries = r.sidecar.canaries.result
+	}
+	return nil
 }
 
 // together runs steps side by side and returns when all have ended, with the error of

@@ -30,7 +30,7 @@ type course struct {
 // supervise waits for the agent's end, passes signals on, enforces the time
 // limit and watches the sidecar. It fills in the result.
 func (r *run) supervise(ctx context.Context) error {
-	c := r.watchAgent(ctx)
+	c, proved := r.watchAgent(ctx)
 	r.ending = newEnding(ctx, endBound(r.plan), r.host.Signals, r.host.Say)
 	c.unprotected = unprotected(r.agent.places.Replaced(), c.exit.Code)
 	r.agent.places.Close()
@@ -44,13 +44,12 @@ func (r *run) supervise(ctx context.Context) error {
 	if c.exit.Err != nil {
 		c.failure = errors.Join(c.failure, c.exit.Err)
 	}
-	r.conclude(ctx, c)
-	return c.failure
+	return r.conclude(ctx, c, proved)
 }
 
 // watchAgent waits until the agent has ended, by itself or because of one of the things
-// that end it, and finds out why.
-func (r *run) watchAgent(ctx context.Context) course {
+// that end it, and finds out why. Over the channel comes what the last canary proves.
+func (r *run) watchAgent(ctx context.Context) (c course, proved <-chan error) {
 	counting, stopCounting := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopCounting()
 	moments, stopMoments := context.WithCancel(context.WithoutCancel(ctx))
@@ -60,7 +59,7 @@ func (r *run) watchAgent(ctx context.Context) course {
 	w := newWatch(ctx, r)
 	w.wait()
 	w.close()
-	c := w.course
+	c = w.course
 	if c.exit.Code == exitcode.Internal && (c.failure == nil || errors.Is(c.failure, ErrTunnel)) { // the tunnel goes with the firewall
 		// Both containers end by themselves when we are late, see package lifeline, and the
 		// agent's never outlives the firewall's process. An agent can end with the same code.
@@ -70,7 +69,7 @@ func (r *run) watchAgent(ctx context.Context) course {
 	}
 	stopCounting()
 	stopMoments()
-	c.failure = cmp.Or(r.sidecar.canaries.last(ctx, <-held, c.ended, r.sidecar.exit == nil), c.failure)
+	proved = r.sidecar.canaries.last(ctx, <-held, c.ended, r.sidecar.exit == nil)
 	r.result.Use = <-use
 	if c.exit.Code == exitcode.DiskFull && c.failure == nil && r.plan.Disk > 0 {
 		c.failure = diag.WithHint(fmt.Errorf("%w, %s", ErrDisk, size(r.plan.Disk)),
@@ -79,15 +78,15 @@ func (r *run) watchAgent(ctx context.Context) course {
 	if errors.Is(c.failure, ErrTimeout) {
 		c.ended = agent.EndedTimeout
 	}
-	return c
+	return c, proved
 }
 
 // newsLag is how much later than one container's end the engine may tell of
 // another's that ended before.
 const newsLag = 2 * time.Second
 
-// conclude judges the run and brings back what it left.
-func (r *run) conclude(ctx context.Context, c course) {
+// conclude judges the run and brings back what it left. It returns why the run failed.
+func (r *run) conclude(ctx context.Context, c course, proved <-chan error) error {
 	r.result.Agent = r.agent.scanner.Result()
 	r.result.ExitCode = c.exit.Code
 	r.result.Answers, r.result.Usage, r.result.MeteredUSD = r.api.proxy.Answered(), r.api.proxy.Usage(), r.api.proxy.CostUSD()
@@ -109,9 +108,17 @@ func (r *run) conclude(ctx context.Context, c course) {
 	} else {
 		r.result.Outcome = judge(evidence, r.plan.Asked.Schema)
 	}
+	r.bringBack(c.unprotected == "")
+	r.waits.on("the firewall to prove itself a last time")
+	c.failure = cmp.Or(<-proved, c.failure)
 	r.blame(ctx, c)
 	hideSecrets(r.redactor, &r.result.Outcome, &r.result.Agent)
-	r.bringBack(c.unprotected == "")
+	r.waits.on("the network's log")
+	if err := r.collect(r.ending.look); err != nil {
+		r.host.Say("warning: " + err.Error())
+		r.notices.loseUnwritten("the network's log", err)
+	}
+	return c.failure
 }
 
 // judge is agent.Judge, which also holds a success's answer against the schema that it was
@@ -160,8 +167,8 @@ func (r *run) blame(ctx context.Context, c course) {
 	}
 }
 
-// bringBack brings the agent's work, its conversation and the sidecar's records to this
-// side. commit says that what the agent left uncommitted may be committed.
+// bringBack brings the agent's work and its conversation to this side. commit says that what
+// the agent left uncommitted may be committed.
 func (r *run) bringBack(commit bool) {
 	var left []string
 	if r.plan.Asked.CommitLeft && commit {
@@ -177,11 +184,7 @@ func (r *run) bringBack(commit bool) {
 	r.tree.fetch(r.ending.look, r.journal)
 	r.search.begin(r.ending.look)
 	r.takeCommits(r.ending.look, left)
-	r.waits.on("the conversation and the network's log")
+	r.waits.on("the conversation")
 	r.keepConversations(r.ending.look)
 	r.keepHome(r.ending.look)
-	if err := r.collect(r.ending.look); err != nil {
-		r.host.Say("warning: " + err.Error())
-		r.notices.loseUnwritten("the network's log", err)
-	}
 }

@@ -189,7 +189,7 @@ func (h handler) verify(ctx context.Context, p *program) error {
 	err := h.firewall.Verify(ctx)
 	if err == nil {
 		fmt.Fprintln(p.stderr, "sbx-init: the firewall is in force as the policy says")
-		return nil
+		return json.NewEncoder(p.stdout).Encode(h.firewall.Status())
 	}
 	for _, difference := range live.Differences(err) {
 		fmt.Fprintf(p.stderr, "sbx-init: differs: %s\n", difference)
@@ -202,7 +202,7 @@ func (p *program) ask(command string, args []string) error {
 	fs := newFlags(command)
 	audit := fs.String("audit", defaultAudit, "")
 	asJSON := false
-	if command == "status" {
+	if command == "status" || command == "verify" {
 		fs.BoolVar(&asJSON, "json", false, "")
 	}
 	rest, err := parseFlags(fs, args)
@@ -228,6 +228,9 @@ func (p *program) ask(command string, args []string) error {
 			return fmt.Errorf("reading the firewall's status: %w", err)
 		}
 		r.Stdout = s.Text()
+	}
+	if command == "verify" && !asJSON {
+		r.Stdout = ""
 	}
 	_, err = io.WriteString(p.stdout, r.Stdout)
 	if _, err2 := io.WriteString(p.stderr, r.Stderr); err == nil {

@@ -59,9 +59,9 @@ const usage = `usage: sbx-init COMMAND
         (root; 'sbx-devc allow', 'deny' and 'preset' do it from outside)
   status [--json] [--audit FILE]
         say what the running firewall does (root)
-  verify [--audit FILE]
-        compare the kernel with the policy in force and send test packets
-        (root; exit 0 as it should be, 1 not)
+  verify [--json] [--audit FILE]
+        compare the kernel with the policy in force and send test packets; --json: print
+        the status after that (root; exit 0 as it should be, 1 not)
   canary ADDRESS:PORT WORD
         try to bring WORD to an address that the policy refuses (exit 0 refused, 1 not)
   log [-f] [--json] [--audit FILE]
