@@ -1,7 +1,6 @@
 package devcontainer
 
 import (
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -43,12 +42,7 @@ const (
 type disk struct{ root *os.Root }
 
 func (d disk) Read(name string) ([]byte, error) {
-	f, err := filekind.OpenIn(d.root, name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, jsonc.MaxSize+1))
+	return filekind.HeadIn(d.root, name, jsonc.MaxSize+1)
 }
 
 func (d disk) Kind(name string) Kind {

@@ -22,7 +22,7 @@ func Check(p *devcontainer.Project) []diag.Finding {
 func Find(p *devcontainer.Project, ids ...string) []diag.Finding {
 	c := newPass(rule.NewView(p), table())
 	for _, id := range ids {
-		c.apply(c.table[id])
+		c.apply(c.table.of[id])
 	}
 	return c.sorted()
 }
@@ -46,7 +46,7 @@ func (c *pass) sorted() []diag.Finding {
 // pass is one walk over the table, which collects what the rules find.
 type pass struct {
 	*rule.View
-	table   map[string]*rule.Rule
+	table   ruleTable
 	held    func(id string) bool // what no comment excuses; nil = nothing more than in any project
 	reports []report
 	ignores map[*jsonc.Document][]*suppression // comments that were found
@@ -63,7 +63,7 @@ type report struct {
 	offer rule.Offer   // made only when a person wants it
 }
 
-func newPass(v *rule.View, table map[string]*rule.Rule) *pass {
+func newPass(v *rule.View, table ruleTable) *pass {
 	return &pass{View: v, table: table, said: map[diag.Finding]bool{}, mistyped: map[[2]string]bool{}, broken: map[string]bool{},
 		ignores: map[*jsonc.Document][]*suppression{}}
 }
@@ -72,15 +72,10 @@ func newPass(v *rule.View, table map[string]*rule.Rule) *pass {
 // reads only that is said.
 func (c *pass) run() {
 	if isShadowed(c.View) {
-		c.apply(c.table["SBX315"])
+		c.apply(c.table.of["SBX315"])
 		return
 	}
-	var phases [4][]*rule.Rule
-	for _, r := range c.table {
-		phases[phase(r)] = append(phases[phase(r)], r)
-	}
-	for _, rules := range phases {
-		slices.SortFunc(rules, func(a, b *rule.Rule) int { return strings.Compare(a.ID, b.ID) })
+	for _, rules := range c.table.phases {
 		for _, r := range rules {
 			c.apply(r)
 		}
@@ -183,7 +178,7 @@ func (c *pass) restsOnBroken(r *rule.Rule) bool {
 // that no comment excuses.
 func (c *pass) noteSpoiled() {
 	for _, r := range c.reports {
-		spoils := c.table[r.Rule].Spoils
+		spoils := c.table.of[r.Rule].Spoils
 		if spoils == rule.Nothing {
 			continue
 		}

@@ -3,6 +3,7 @@ package lint
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/org/claude-sandbox/devcontainer/contract"
@@ -59,16 +60,27 @@ func LookupRule(word string) (rule.Rule, bool) {
 	return rules[i], true
 }
 
-// table finds a rule's entry. It is a function, and no check calls it, because
-// the entries refer to the checks and those must not refer back.
-var table = sync.OnceValue(func() map[string]*rule.Rule { return index(Rules()) })
+// ruleTable finds rules by their id, and has them in the order in which they are applied.
+type ruleTable struct {
+	of     map[string]*rule.Rule
+	phases [4][]*rule.Rule
+}
 
-func index(families ...[]rule.Rule) map[string]*rule.Rule {
-	out := map[string]*rule.Rule{}
+// table has all rules. It is a function, and no check calls it, because
+// the entries refer to the checks and those must not refer back.
+var table = sync.OnceValue(func() ruleTable { return index(Rules()) })
+
+func index(families ...[]rule.Rule) ruleTable {
+	out := ruleTable{of: map[string]*rule.Rule{}}
 	for _, rules := range families {
 		for i := range rules {
-			out[rules[i].ID] = &rules[i]
+			r := &rules[i]
+			out.of[r.ID] = r
+			out.phases[phase(r)] = append(out.phases[phase(r)], r)
 		}
+	}
+	for _, rules := range out.phases {
+		slices.SortFunc(rules, func(a, b *rule.Rule) int { return strings.Compare(a.ID, b.ID) })
 	}
 	return out
 }

@@ -28,7 +28,7 @@ func Fix(p *devcontainer.Project, rules []string, choose Choose) (src []byte, fi
 	return fixWith(table(), p, rules, choose)
 }
 
-func fixWith(table map[string]*rule.Rule, p *devcontainer.Project, rules []string, choose Choose) (
+func fixWith(table ruleTable, p *devcontainer.Project, rules []string, choose Choose) (
 	src []byte, fixed []diag.Finding, left []Left) {
 	original := p.Config.Src
 	src = original

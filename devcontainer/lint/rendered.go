@@ -102,7 +102,7 @@ func (c *pass) addRendered() {
 		for _, f := range judged(r, c.table) {
 			name, doc, start, end := r.place(c.View, f)
 			key := [3]any{f.Rule, name, start}
-			if said[key] || !isDefault && (f.Severity == diag.SeverityNote || wellFormed()[f.Rule] != nil && f.Severity == diag.SeverityError) {
+			if said[key] || !isDefault && (f.Severity == diag.SeverityNote || wellFormed().of[f.Rule] != nil && f.Severity == diag.SeverityError) {
 				continue // SBX907 names the choice that is not valid
 			}
 			said[key] = true
@@ -117,7 +117,7 @@ func (c *pass) addRendered() {
 }
 
 // judged returns what the rules find in a rendering that is also true in the project which gets it.
-func judged(r rendering, rules map[string]*rule.Rule) []diag.Finding {
+func judged(r rendering, rules ruleTable) []diag.Finding {
 	c := newPass(rule.NewView(r.Project), rules)
 	c.run()
 	found := c.sorted()

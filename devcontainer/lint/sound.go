@@ -28,13 +28,13 @@ type Left struct {
 
 // comparer finds what corrections of a project change besides the properties that they are about.
 type comparer struct {
-	table   map[string]*rule.Rule
+	table   ruleTable
 	left    int // comparisons that may still be made
 	project *devcontainer.Project
 	before  func() effective.Meaning // of project
 }
 
-func newComparer(table map[string]*rule.Rule, p *devcontainer.Project) *comparer {
+func newComparer(table ruleTable, p *devcontainer.Project) *comparer {
 	x := &comparer{table: table, left: maxComparisons}
 	x.at(p)
 	return x
@@ -70,7 +70,7 @@ func (x *comparer) also(edits []jsonc.Edit, of ...report) (also []string, known 
 	}
 	after, _ := jsonc.Apply(x.project.Config.Src, edits)
 	for _, name := range x.before().Changed(effective.MeaningOf(x.version(after))) {
-		if !slices.ContainsFunc(of, func(r report) bool { return r.isAbout(x.table[r.Rule], name) }) {
+		if !slices.ContainsFunc(of, func(r report) bool { return r.isAbout(x.table.of[r.Rule], name) }) {
 			also = append(also, name)
 		}
 	}

@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -13,16 +12,14 @@ import (
 )
 
 // tableWith is the table of the rules with one whose correction of init is wrong.
-func tableWith(edits func(v *rule.View) []jsonc.Edit) map[string]*rule.Rule {
-	out := maps.Clone(table())
-	out["SBX399"] = &rule.Rule{ID: "SBX399", Severity: diag.SeverityError, Check: func(v *rule.View) []rule.Finding {
+func tableWith(edits func(v *rule.View) []jsonc.Edit) ruleTable {
+	return index(Rules(), []rule.Rule{{ID: "SBX399", Severity: diag.SeverityError, Check: func(v *rule.View) []rule.Finding {
 		n := v.Root.Member("init")
 		if n == nil || n.Text == "false" {
 			return nil
 		}
 		return []rule.Finding{v.AtValue(n, "init is not false", "").FixedBy(edits(v))}
-	}}
-	return out
+	}}})
 }
 
 // removing takes a property out of the configuration.

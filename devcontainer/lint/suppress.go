@@ -66,7 +66,7 @@ func (c *pass) covered(all []*suppression, f diag.Finding) bool {
 // holds reports whether no comment excuses a rule: it compares with the organisation's
 // policy, or that policy holds it.
 func (c *pass) holds(id string) bool {
-	return c.table[id] != nil && c.table[id].OfPolicy || c.held != nil && c.held(id)
+	return c.table.of[id] != nil && c.table.of[id].OfPolicy || c.held != nil && c.held(id)
 }
 
 // suppress takes the findings away that comments ask for, and reports comments
@@ -74,7 +74,7 @@ func (c *pass) holds(id string) bool {
 func (c *pass) suppress() {
 	all, ok := c.suppressions()
 	if !ok {
-		c.report(c.table["SBX109"], c.AtMissing(nil, fmt.Sprintf("more than %d sbx-ignore comments: none of them counts", maxSuppressions),
+		c.report(c.table.of["SBX109"], c.AtMissing(nil, fmt.Sprintf("more than %d sbx-ignore comments: none of them counts", maxSuppressions),
 			"repair what they hide"))
 	}
 	c.reports = slices.DeleteFunc(c.reports, func(r report) bool { return c.covered(all, r.Finding) })
@@ -82,7 +82,7 @@ func (c *pass) suppress() {
 		at := func(message, hint string) rule.Finding {
 			return rule.Finding{Place: rights.Place{Doc: s.doc, Start: s.start, End: s.end}, Message: message, Hint: hint}
 		}
-		form := c.table["SBX107"]
+		form := c.table.of["SBX107"]
 		switch {
 		case len(s.rules) == 0:
 			c.report(form, at("sbx-ignore names no rule", "write sbx-ignore SBX402: reason"))
@@ -91,7 +91,7 @@ func (c *pass) suppress() {
 		default:
 			for _, id := range s.rules {
 				switch {
-				case c.table[id] == nil:
+				case c.table.of[id] == nil:
 					c.report(form, at(fmt.Sprintf("there is no rule %s", id), "sbx-devc rules lists them"))
 				case c.holds(id):
 					c.report(form, at(fmt.Sprintf("no comment excuses %s: the organisation's policy holds it", id), "remove the comment"))
@@ -100,7 +100,7 @@ func (c *pass) suppress() {
 					if s.doc == c.Config && len(s.used) == 0 {
 						f.Edits = c.Config.RemoveComment(s.start, s.end)
 					}
-					c.report(c.table["SBX108"], f)
+					c.report(c.table.of["SBX108"], f)
 				}
 			}
 		}

@@ -257,7 +257,7 @@ func brokenRenderings(v *rule.View) (out []rule.Finding) {
 }
 
 // wellFormed are the rules about whether a configuration is valid.
-var wellFormed = sync.OnceValue(func() map[string]*rule.Rule { return index(syntaxRules, schemaRules, referenceRules) })
+var wellFormed = sync.OnceValue(func() ruleTable { return index(syntaxRules, schemaRules, referenceRules) })
 
 // invalidRenderings reports choices that make a configuration which is not valid. That of
 // the defaults has findings in its own files.
@@ -268,7 +268,7 @@ func invalidRenderings(v *rule.View) (out []rule.Finding) {
 			continue
 		}
 		for _, f := range judged(r, wellFormed()) {
-			if f.Severity != diag.SeverityError || wellFormed()[f.Rule] == nil || always[f.Rule+f.Pointer] {
+			if f.Severity != diag.SeverityError || wellFormed().of[f.Rule] == nil || always[f.Rule+f.Pointer] {
 				continue
 			}
 			if r.at == v.Root.Member("id") {

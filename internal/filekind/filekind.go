@@ -9,6 +9,7 @@
 package filekind
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -33,32 +34,52 @@ func IsFolder(name string) bool {
 // Open opens the regular file that name leads to. Anything else is an error, and nothing is
 // waited for: a project may have a pipe or a device without an end in the place of a file.
 func Open(name string) (*os.File, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	return regular(f, err)
+	f, _, err := open(name)
+	return f, err
 }
 
 // OpenIn is Open for a slash-separated name below root.
 func OpenIn(root *os.Root, name string) (*os.File, error) {
-	f, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	return regular(f, err)
+	f, _, err := openIn(root, name)
+	return f, err
 }
 
 // Read returns the content of the regular file that name leads to. More than limit bytes, as
 // in a terabyte of holes, are an error.
 func Read(name string, limit int64) ([]byte, error) {
-	f, err := Open(name)
-	return content(f, err, limit)
+	f, size, err := open(name)
+	return content(f, size, err, limit)
 }
 
 // ReadIn is Read for a slash-separated name below root.
 func ReadIn(root *os.Root, name string, limit int64) ([]byte, error) {
-	f, err := OpenIn(root, name)
-	return content(f, err, limit)
+	f, size, err := openIn(root, name)
+	return content(f, size, err, limit)
 }
 
-func regular(f *os.File, err error) (*os.File, error) {
+// HeadIn is ReadIn of the first limit bytes: of a file that is larger the rest is left out.
+func HeadIn(root *os.Root, name string, limit int64) ([]byte, error) {
+	f, size, err := openIn(root, name)
 	if err != nil {
 		return nil, err
+	}
+	return head(f, size, limit)
+}
+
+func open(name string) (f *os.File, size int64, err error) {
+	f, err = os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	return regular(f, err)
+}
+
+func openIn(root *os.Root, name string) (f *os.File, size int64, err error) {
+	f, err = root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	return regular(f, err)
+}
+
+// regular returns the size of a regular file as well.
+func regular(f *os.File, err error) (*os.File, int64, error) {
+	if err != nil {
+		return nil, 0, err
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
@@ -66,19 +87,29 @@ func regular(f *os.File, err error) (*os.File, error) {
 	}
 	if err != nil {
 		f.Close()
-		return nil, err
+		return nil, 0, err
 	}
-	return f, nil
+	return f, info.Size(), nil
 }
 
-func content(f *os.File, err error, limit int64) ([]byte, error) {
+// content reads and closes a file.
+func content(f *os.File, size int64, err error, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, limit+1))
+	text, err := head(f, size, limit+1)
 	if err == nil && int64(len(text)) > limit {
 		return nil, &fs.PathError{Op: "read", Path: f.Name(), Err: fmt.Errorf("it is larger than %d bytes", limit)}
 	}
 	return text, err
+}
+
+// head reads the first limit bytes of a file and closes it. size is how many it has, as far as that
+// was known: one read of so many takes less than several of a buffer that grows.
+func head(f *os.File, size, limit int64) ([]byte, error) {
+	defer f.Close()
+	var text bytes.Buffer
+	text.Grow(int(min(size, limit)) + bytes.MinRead)
+	_, err := text.ReadFrom(io.LimitReader(f, limit))
+	return text.Bytes(), err
 }
