@@ -71,7 +71,7 @@ func readBuild(p *Project) *Build {
 }
 
 // BuildOf returns what a configuration's object says of its build: the name of its Dockerfile, nil
-// when it has none, and the folder of the context, both relative to the configuration. As in the
+// when it has none, and the folder of the context, both as Relative takes them. As in the
 // reference CLI 0.89 (getDockerContextPath) dockerFile wins over build, and the context is the
 // folder of the Dockerfile unless another one is named.
 func BuildOf(config *jsonc.Node) (dockerfile *jsonc.Node, context string) {

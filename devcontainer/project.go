@@ -274,14 +274,22 @@ func (p *Project) Quoted(name string) string {
 	return filepath.Join(p.base, filepath.FromSlash(p.relative(name)))
 }
 
-// relative is a name relative to the configuration's folder, where the author gives it by the
-// workspace's folder, as in "${localWorkspaceFolder}/.devcontainer/Dockerfile".
 func (p *Project) relative(name string) string {
-	rest, ok := strings.CutPrefix(name, "${localWorkspaceFolder}")
-	if !ok || p.Tree == nil || rest != "" && rest[0] != '/' {
+	if p.Tree == nil {
 		return name
 	}
-	rel, err := filepath.Rel(filepath.FromSlash(p.Dir), filepath.FromSlash(path.Join(p.Home, rest)))
+	return Relative(name, p.Dir)
+}
+
+// Relative returns a name relative to the configuration's folder dir, where the author gives it by
+// the workspace's folder, as in "${localWorkspaceFolder}/.devcontainer/Dockerfile". Any other name
+// stays as it is.
+func Relative(name, dir string) string {
+	rest, ok := strings.CutPrefix(name, "${localWorkspaceFolder}")
+	if !ok || rest != "" && rest[0] != '/' {
+		return name
+	}
+	rel, err := filepath.Rel(filepath.FromSlash(dir), filepath.FromSlash(path.Join(projectFolder(dir), rest)))
 	if err != nil {
 		return name
 	}

@@ -112,7 +112,8 @@ func (r *Recipe) readConfig(root *os.Root, text []byte) (unusable string) {
 		return r.readCompose(root)
 	}
 	folder := path.Dir(r.File)
-	return r.readImage(root, path.Join(folder, context), path.Join(folder, dockerfile), dockerfile != "")
+	return r.readImage(root, path.Join(folder, devcontainer.Relative(context, folder)),
+		path.Join(folder, devcontainer.Relative(dockerfile, folder)), dockerfile != "")
 }
 
 // readImage takes the Dockerfile name, relative to the project, or else Image.

@@ -71,6 +71,21 @@ COPY tool /tool
 -- docker/tool --
 -- tool --
 `, "", ".devcontainer/devcontainer.json docker/Dockerfile docker/tool"},
+		{"names by the workspace's folder", config + `{"build": {"dockerfile": "${localWorkspaceFolder}/docker/Dockerfile", "context": "${localWorkspaceFolder}"}}
+-- docker/Dockerfile --
+FROM scratch
+COPY tool /tool
+-- docker/tool --
+-- tool --
+`, "", ".devcontainer/devcontainer.json docker/Dockerfile tool"},
+		{"the folder of a Dockerfile by the workspace's folder", config + `{"build": {"dockerfile": "${localWorkspaceFolder}/docker/Dockerfile"}}
+-- docker/Dockerfile --
+FROM scratch
+COPY tool /tool
+-- docker/tool --
+`, "", ".devcontainer/devcontainer.json docker/Dockerfile docker/tool"},
+		{"a Dockerfile by another variable", config + `{"build": {"dockerfile": "${localEnv:WHERE}/Dockerfile"}}`,
+			"it refers to variables of this machine", ".devcontainer/devcontainer.json"},
 		{"files of the project", config + `{"build": {"dockerfile": "Dockerfile", "context": "..", "target": "x", "args": {"A": "b"}}}
 -- .devcontainer/Dockerfile --
 FROM debian AS x
