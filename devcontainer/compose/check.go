@@ -41,7 +41,7 @@ func (p *checker) check() {
 			p.refuse(name, fmt.Sprintf("the service %s has neither an image nor a build", s.Name))
 		}
 		p.keys(s)
-		s.walk(func(n *Node) {
+		s.Walk(func(n *Node) {
 			if n.bad != "" {
 				p.refuse(n, n.bad)
 			}
@@ -58,7 +58,10 @@ func (p *checker) check() {
 			}
 		}
 		p.volumes(s)
+		p.declared(s)
+		p.values(s)
 	}
+	p.misspelt()
 }
 
 // refuse adds a problem of a file.
@@ -135,17 +138,17 @@ func (n *Node) names() []Member {
 	return out
 }
 
-// walk calls visit for n and all below it.
-func (n *Node) walk(visit func(*Node)) {
+// Walk calls visit for n and all below it.
+func (n *Node) Walk(visit func(*Node)) {
 	if n == nil {
 		return
 	}
 	visit(n)
 	for _, m := range n.Members {
-		m.Value.walk(visit)
+		m.Value.Walk(visit)
 	}
 	for _, i := range n.Items {
-		i.walk(visit)
+		i.Walk(visit)
 	}
 }
 

@@ -250,10 +250,11 @@ func TestComposeFromElsewhere(t *testing.T) {
 		{"services: {a: {build: ./github.com}}\n", ""},
 	} {
 		tree := devcontainer.Memory{
-			".devcontainer/devcontainer.json": `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/", "overrideCommand": true}`,
-			".devcontainer/c.yaml":            c.text,
-			".devcontainer/more.yaml":         "services: {}\n",
-			".devcontainer/Dockerfile":        "FROM debian:13\nRUN useradd dev\nUSER dev\n",
+			".devcontainer/devcontainer.json":     `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/", "overrideCommand": true}`,
+			".devcontainer/c.yaml":                c.text,
+			".devcontainer/more.yaml":             "services: {}\n",
+			".devcontainer/Dockerfile":            "FROM debian:13\nRUN useradd dev\nUSER dev\n",
+			".devcontainer/github.com/Dockerfile": "FROM debian:13\nRUN useradd dev\nUSER dev\n",
 		}
 		if got := ids(t, tree); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.text, got, c.want)

@@ -117,7 +117,7 @@ func TestHostRules(t *testing.T) {
 		{"letters behind each other", image(`"runArgs": ["-itv=/var/run/docker.sock:/s"]`), "SBX401"},
 		{"socket by the engine's own switch", image(`"runArgs": ["--use-api-socket"]`), "SBX401"},
 		{"the last word on it", image(`"runArgs": ["--privileged", "--privileged=false"]`), ""},
-		{"behind an image", image(`"runArgs": ["debian", "--privileged"]`), ""},
+		{"behind an image", image(`"runArgs": ["debian", "--privileged"]`), "SBX321"},
 		{"by a variable's default", image(`"runArgs": ["--privileged=${localEnv:P:true}"]`), "SBX402"},
 		{"a text where a list belongs", image(`"runArgs": "--privileged"`), "SBX202"},
 		{"an option that nobody knows", image(`"runArgs": ["--new-option", "--privileged"]`), "SBX402"},
@@ -272,7 +272,7 @@ func TestContractRules(t *testing.T) {
 		{"mounts in the workspace, written out", strings.ReplaceAll(with(t, `"overrideCommand"`, `"workspaceFolder": "/project", "workspaceMount": "type=bind,source=${localWorkspaceFolder},target=/project/", "overrideCommand"`), "${containerWorkspaceFolder}", "/project"), nil, ""},
 		{"mounts in the workspace by its variable", with(t, `"overrideCommand"`, `"workspaceFolder": "/project", "workspaceMount": "type=bind,source=${localWorkspaceFolder},target=/project", "overrideCommand"`), nil, ""},
 		{"the Feature alone protects no files", `{"image": "a:1", "remoteUser": "dev", "features": {"ghcr.io/org/claude-sandbox/features/firewall@sha256:0": {}}}`, func(m devcontainer.Memory) { delete(m, ".devcontainer/sandbox.jsonc") }, "SBX806 SBX807"},
-		{"another folder elsewhere", with(t, `"mounts": [`, `"mounts": ["type=bind,source=${localWorkspaceFolder}/data,target=/mnt",`), nil, ""},
+		{"another folder elsewhere", with(t, `"mounts": [`, `"mounts": ["type=bind,source=${localEnv:HOME}/data,target=/mnt",`), nil, ""},
 		{"setuid off by runArgs", with(t, `"securityOpt": ["no-new-privileges"],`, `"runArgs": ["--security-opt=no-new-privileges:true"],`), nil, ""},
 		{"devcontainer writable", with(t, "/.devcontainer,readonly", "/.devcontainer"), nil, "SBX806"},
 		{"devcontainer read-only only in writing", with(t, "/.devcontainer,readonly", "/.devcontainer,readonly=false"), nil, "SBX806"},
@@ -318,7 +318,7 @@ func TestContractFollowsThePlaces(t *testing.T) {
 		name, file, src, want string
 		tree                  devcontainer.Memory
 	}{
-		{"configuration outside .devcontainer", ".devcontainer.json", without("x"), "SBX806", devcontainer.Memory{"sandbox.jsonc": "{}", ".git/HEAD": ""}},
+		{"configuration outside .devcontainer", ".devcontainer.json", without("x"), "SBX806", devcontainer.Memory{"sandbox.jsonc": "{}", ".git/HEAD": "", ".devcontainer/x": ""}},
 		{"repository above", "sub/.devcontainer/devcontainer.json", without(git), "SBX807", devcontainer.Memory{"sub/.devcontainer/sandbox.jsonc": "{}", ".git/HEAD": ""}},
 		{"no repository", "sub/.devcontainer/devcontainer.json", without(git), "", devcontainer.Memory{"sub/.devcontainer/sandbox.jsonc": "{}"}},
 		{"a folder of a configuration", ".devcontainer/go/devcontainer.json", without("x"), "", devcontainer.Memory{".devcontainer/go/sandbox.jsonc": "{}", ".git/HEAD": ""}},

@@ -39,13 +39,14 @@ func twiceInCompose(v *rule.View) (out []rule.Finding) {
 }
 
 // serviceMissing reports a service that is not in the Compose files.
-func serviceMissing(v *rule.View) []rule.Finding {
-	name := v.Root.Member("service")
-	service, ok := name.Str()
-	if !ok || v.Composed == nil || v.Composed.Service != nil || rights.Variable.MatchString(service) {
+func serviceMissing(v *rule.View) (out []rule.Finding) {
+	if v.Composed == nil {
 		return nil
 	}
 	project := v.Composed.Project
+	if project.Root.Get("services") == nil && len(project.Refused()) > 0 { // misspelt
+		return nil
+	}
 	if len(project.Problems) > 0 || len(project.Unread) > 0 || len(v.Compose) < len(rights.Texts(v.Root.Member("dockerComposeFile"))) {
 		return nil // it may be in what was not read
 	}
@@ -53,13 +54,20 @@ func serviceMissing(v *rule.View) []rule.Finding {
 	for _, s := range project.Services() {
 		known = append(known, s.Name)
 	}
-	hint := "the Compose files define no services"
-	if len(known) > 0 {
-		hint = schema.DidYouMean(service, known)
+	for _, name := range append(rights.Texts(v.Root.Member("runServices")), v.Root.Member("service")) {
+		service, ok := name.Str()
+		if !ok || project.Service(service) != nil || rights.Variable.MatchString(service) {
+			continue
+		}
+		hint := "the Compose files define no services"
+		if len(known) > 0 {
+			hint = schema.DidYouMean(service, known)
+		}
+		found := v.AtValue(name, fmt.Sprintf("the Compose files have no service %q", service), hint)
+		if best := diag.Suggest(service, known); best != "" {
+			found = found.Offering(jsonc.Replace(name, jsonc.Quote(best)))
+		}
+		out = append(out, found)
 	}
-	found := v.AtValue(name, fmt.Sprintf("the Compose files have no service %q", service), hint)
-	if best := diag.Suggest(service, known); best != "" {
-		found = found.Offering(jsonc.Replace(name, jsonc.Quote(best)))
-	}
-	return []rule.Finding{found}
+	return out
 }

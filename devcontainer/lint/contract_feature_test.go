@@ -49,7 +49,7 @@ func TestContractOfTheFeature(t *testing.T) {
 		{"a login shell", userLine, userLine + `"userEnvProbe": "loginShell",`, ""},
 		{"volume over the gate", `"mounts": [`, `"mounts": ["type=volume,source=a,target=/etc/profile.d",`, `SBX819 "type=volume,source=a,target=/etc/profile.d"`},
 		{"volume over the gate's folder", `"mounts": [`, `"mounts": ["type=volume,source=a,target=/etc",`, `SBX819 "type=volume,source=a,target=/etc"`},
-		{"file over the gate", `"mounts": [`, `"mounts": ["type=bind,source=${localWorkspaceFolder}/p,target=/etc/profile.d/00-sbx.sh",`, `SBX819 "type=bind,source=${localWorkspaceFolder}/p,target=/etc/profile.d/00-sbx.sh"`},
+		{"file over the gate", `"mounts": [`, `"mounts": ["type=bind,source=${localEnv:HOME}/p,target=/etc/profile.d/00-sbx.sh",`, `SBX819 "type=bind,source=${localEnv:HOME}/p,target=/etc/profile.d/00-sbx.sh"`},
 		{"volume over the state", `"mounts": [`, `"mounts": [{"type": "volume", "source": "a", "target": "/run/sbx/"},`, `SBX819 {"type": "volume", "source": "a", "target": "/run/sbx/"}`},
 		{"memory over the state", userLine, userLine + `"runArgs": ["--tmpfs=/run/sbx:mode=0755", "--tmpfs", "/run"],`, ""},
 		{"memory over the policy", userLine, userLine + `"runArgs": ["--tmpfs=/etc/sbx"],`, `SBX819 "--tmpfs=/etc/sbx"`},
@@ -110,7 +110,7 @@ func TestTheFeatureWithCompose(t *testing.T) {
 	} {
 		tree := devcontainer.Memory{
 			".devcontainer/devcontainer.json": `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/", "remoteUser": "dev", "features": {"` + featureName + `": {}}}`,
-			".devcontainer/c.yaml":            "services:\n  a:\n    image: debian:13\n    " + c.line + "\nvolumes: {a: }\n",
+			".devcontainer/c.yaml":            "services:\n  a:\n    image: debian:13\n    " + c.line + "\nvolumes: {a: }\nconfigs: {a: {file: c.yaml}}\n",
 		}
 		if got := ids(t, tree); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.line, got, c.want)

@@ -99,7 +99,7 @@ func TestPolicyAgainstTheConfiguration(t *testing.T) {
 		{"npm by preset", `{"network": {"presets": ["npm"]}}`, `"postCreateCommand": "npm ci"`, ""},
 		{"npm by an entry of its own", `{"network": {"allow": ["*.npmjs.org"]}}`, `"postCreateCommand": "cd x && npm install"`, ""},
 		{"npm that fetches nothing", `{}`, `"postCreateCommand": "npm test"`, ""},
-		{"an array", `{}`, `"onCreateCommand": ["pip", "install", "-r", "requirements.txt"]`, `SBX814 ["pip", "install", "-r", "requirements.txt"]`},
+		{"an array", `{}`, `"onCreateCommand": ["pip", "install", "flask"]`, `SBX814 ["pip", "install", "flask"]`},
 		{"in parallel", `{"network": {"presets": ["go"]}}`, `"postStartCommand": {"a": "go mod download", "b": "cargo fetch"}`, `SBX814 "cargo fetch"`},
 		{"an address", `{}`, `"postCreateCommand": "curl -fsSo x https://files.example.com/x"`, `SBX814 "curl -fsSo x https://files.example.com/x"`},
 		{"an address that is allowed", `{"network": {"allow": ["files.example.com"]}}`, `"postCreateCommand": "curl -fsSo x https://files.example.com/x"`, ""},

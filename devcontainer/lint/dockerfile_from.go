@@ -130,7 +130,7 @@ var predefined = lazyregexp.New(`^((?i:https?|ftp|no|all)_(?i:proxy)|BUILDKIT_.*
 
 // unusedArguments reports build.args that the Dockerfile does not take.
 func unusedArguments(v *rule.View) (out []rule.Finding) {
-	if v.Build == nil || v.Build.Args == nil || len(v.Build.File.Problems) > 0 {
+	if v.Build == nil || len(v.Build.File.Problems) > 0 {
 		return
 	}
 	var known []string
@@ -145,13 +145,25 @@ func unusedArguments(v *rule.View) (out []rule.Finding) {
 			}
 		}
 	}
-	for _, m := range v.Build.Args.Members {
-		if !slices.Contains(known, m.Name) && !predefined.MatchString(m.Name) {
-			hint := "declare it with ARG, or remove it"
-			if best := diag.Suggest(m.Name, known); best != "" {
-				hint = fmt.Sprintf("did you mean %q?", best)
+	unused := func(name string) (message, hint string) {
+		if slices.Contains(known, name) || predefined.MatchString(name) {
+			return "", ""
+		}
+		if best := diag.Suggest(name, known); best != "" {
+			return fmt.Sprintf("the Dockerfile has no ARG %s", name), fmt.Sprintf("did you mean %q?", best)
+		}
+		return fmt.Sprintf("the Dockerfile has no ARG %s", name), "declare it with ARG, or remove it"
+	}
+	for _, m := range v.Build.Args.Fields() {
+		if message, hint := unused(m.Name); message != "" {
+			out = append(out, v.AtName(m, message, hint))
+		}
+	}
+	if dev := v.Composed.Dev(); dev != nil {
+		for _, m := range dev.Get("build").Get("args").Variables() {
+			if message, hint := unused(m.Name); message != "" {
+				out = append(out, rule.AtCompose(m.Node, message, hint))
 			}
-			out = append(out, v.AtName(m, fmt.Sprintf("the Dockerfile has no ARG %s", m.Name), hint))
 		}
 	}
 	return out

@@ -5,9 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moby/buildkit/frontend/dockerfile/instructions"
+
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
@@ -76,12 +79,51 @@ func aptSteps(v *rule.View) (out []aptStep) {
 func staleLists(v *rule.View) (out []rule.Finding) {
 	for _, s := range aptSteps(v) {
 		if s.stale != nil {
-			out = append(out, v.AtCommand(s.stale, "the lists that this step fetches are used by a later one, and the cache keeps them apart",
-				"write update && install in one RUN"))
+			out = append(out, v.AtCommand(s.stale,
+				"a later step installs packages by these lists, which the build cache keeps until they are out of date",
+				"fetch and install in one step: RUN apt-get update && apt-get install …"))
 		}
 	}
-	return out
+	return append(out, missingLists(v)...)
 }
+
+// missingLists reports an install in an official image, which has no package lists, before anything fetches them.
+func missingLists(v *rule.View) []rule.Finding {
+	if v.Build == nil || v.Build.Final == nil || !v.Build.Final.Base().Known {
+		return nil
+	}
+	if _, official := plain[imageName(v.Build.Final.Base().Image)]; !official {
+		return nil
+	}
+	for _, i := range v.Build.History() {
+		copied, _ := i.Command.(*instructions.CopyCommand)
+		switch {
+		case copied != nil && copied.From == "":
+			continue
+		case i.Name == "ADD" || copied != nil || i.Unread || len(i.Documents) > 0 || strings.Contains(i.Source(), "--mount"):
+			return nil // which may bring lists
+		case i.Name != "RUN":
+			continue
+		}
+		for _, cmd := range i.Commands {
+			packages, ok := aptInstall(cmd)
+			local := slices.ContainsFunc(packages, func(w shell.Word) bool { return strings.ContainsAny(w.Text, "/$") })
+			if ok && len(packages) > 0 && !local && cmd.Is("apt-get", "apt") && !strings.Contains(i.Source(), "||") {
+				f := v.AtCommand(cmd, "the image has no package lists yet, so the packages are not found", "put apt-get update && in front")
+				f.Severity = diag.SeverityError
+				return []rule.Finding{f}
+			}
+			if !slices.Contains(plainPrograms, cmd.Name()) || strings.Contains(cmd.Words[0].Text, "/") || aptUpdate(cmd) {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// plainPrograms are programs that fetch no package lists.
+var plainPrograms = []string{"echo", "mkdir", "chmod", "chown", "rm", "cp", "mv", "ln", "touch", "useradd", "groupadd", "usermod",
+	"set", "cd", "export", "printf", "cat", "sed", "test", "[", "true", "tee"}
 
 // recommendedPackages notes installs that bring more than they name.
 func recommendedPackages(v *rule.View) (out []rule.Finding) {
@@ -129,6 +171,7 @@ func askingInstalls(v *rule.View) (out []rule.Finding) {
 			}
 		}
 	}
+	out = append(out, askingHooks(v)...)
 	eachRPMInstall(v, func(i *dockerfile.Instruction, cmd *shell.Command, _ bool) {
 		if !rpmAnswers(i, cmd) {
 			out = append(out, v.AtCommand(cmd, cmd.Name()+" asks before it installs", "add -y"))

@@ -92,7 +92,7 @@ func missingSudo(v *rule.View) (out []rule.Finding) {
 			}
 		}
 	}
-	return out
+	return append(out, hookMissingSudo(v)...)
 }
 
 var sudoNamed = lazyregexp.New(`\bsudo(ers)?\b`)

@@ -32,7 +32,7 @@ func relativeWorkdirs(v *rule.View) (out []rule.Finding) {
 				continue
 			}
 			name := i.Expand(c.Path)
-			if !strings.ContainsAny(name, `$\:`) && !path.IsAbs(name) {
+			if !strings.ContainsAny(name, `$\:`) && !path.IsAbs(name) && !isHome(name) {
 				start, end := i.Find(c.Path)
 				out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("%s lies below whichever folder the image has as WORKDIR", name),
 					fmt.Sprintf("write the whole path, such as /%s", strings.TrimPrefix(name, "./"))))
@@ -42,6 +42,30 @@ func relativeWorkdirs(v *rule.View) (out []rule.Finding) {
 	}
 	return out
 }
+
+// literalHomes reports ~ in WORKDIR and as the target of COPY and ADD, where no shell replaces it.
+func literalHomes(v *rule.View) (out []rule.Finding) {
+	for _, i := range v.Build.Instructions() {
+		name := ""
+		switch c := i.Command.(type) {
+		case *instructions.WorkdirCommand:
+			name = c.Path
+		case *instructions.CopyCommand:
+			name = c.DestPath
+		case *instructions.AddCommand:
+			name = c.DestPath
+		}
+		if isHome(name) {
+			at := max(i.Start, i.Start+strings.LastIndex(i.Source(), name))
+			out = append(out, v.AtDockerfile(at, at+len(name), fmt.Sprintf("%s makes a folder that is called ~: no shell reads it", i.Name),
+				"write the path of the home folder, such as /root or /home/NAME"))
+		}
+	}
+	return out
+}
+
+// isHome reports whether a shell would take a path for one in the home folder.
+func isHome(name string) bool { return name == "~" || strings.HasPrefix(name, "~/") }
 
 // severalSources reports COPY of several files to what is no folder.
 func severalSources(v *rule.View) (out []rule.Finding) {
@@ -56,7 +80,7 @@ func severalSources(v *rule.View) (out []rule.Finding) {
 			continue
 		}
 		to := i.Expand(c.DestPath)
-		if len(c.SourcePaths)+len(c.SourceContents) < 2 || strings.HasSuffix(to, "/") || strings.ContainsAny(to, `$\`) ||
+		if len(c.SourcePaths)+len(c.SourceContents) < 2 || isHome(to) || strings.HasSuffix(to, "/") || strings.ContainsAny(to, `$\`) ||
 			to == "." || strings.HasSuffix(to, "/.") || to == ".." || strings.HasSuffix(to, "/..") {
 			continue
 		}

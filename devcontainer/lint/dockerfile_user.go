@@ -95,19 +95,36 @@ func userMissing(v *rule.View) (out []rule.Finding) {
 		out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("%s has no user %q, and the Dockerfile creates none", base.Image,
 			b.Final.User), hint(b.Final.User)))
 	}
+	for _, i := range b.History() {
+		if c, ok := i.Command.(*instructions.CopyCommand); ok && !has(i.Expand(c.Chown)) {
+			start, end := i.Find(c.Chown)
+			out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("%s has no user %q, and the build refuses this", base.Image, i.Expand(c.Chown)),
+				"create it in a step above, or give its number"))
+		}
+	}
 	return out
 }
 
-// imageUserMissing reports the user of a configuration that takes a known image as it is.
+// imageUserMissing reports the user of a configuration, or of its service, that takes a known image as it is.
 func imageUserMissing(v *rule.View) []rule.Finding {
-	image, ok := v.Root.Member("image").Str()
-	n := v.NamedUser()
-	if !ok || n == nil || n.Text == "" || strings.Contains(n.Text+image, "$") || n.Text[0] >= '0' && n.Text[0] <= '9' {
+	image := baseImage(v)
+	extra, known := plain[imageName(image)]
+	if !known {
 		return nil
 	}
-	user, _, _ := strings.Cut(n.Text, ":")
-	extra, known := plain[imageName(image)]
-	if !known || user == extra || slices.Contains(standardUsers, user) {
+	has := func(user string) bool {
+		user, _, _ = strings.Cut(user, ":")
+		return user == "" || strings.Contains(user, "$") || user[0] >= '0' && user[0] <= '9' || user == extra ||
+			slices.Contains(standardUsers, user)
+	}
+	for _, r := range v.Of(rights.User) { // containerUser is also the session's, below
+		if (r.Notation == rights.Option || r.Notation == rights.Compose) && !r.Next && !has(r.Value) {
+			return []rule.Finding{rule.AtRight(r, fmt.Sprintf("%s has no user %q", image, r.Value),
+				"leave it out, or build an image with that user")}
+		}
+	}
+	n := v.NamedUser()
+	if n == nil || has(n.Text) {
 		return nil
 	}
 	hint := "leave it out; the image has root"

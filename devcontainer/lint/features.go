@@ -11,6 +11,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 // exclusive are pairs of Features that put the same program to different ends.
@@ -33,6 +34,8 @@ func featureMistakes(v *rule.View) (out []rule.Finding) {
 		named[versionless(m.Name)] = true
 		out = append(out, unknownFeatureOptions(v, m)...)
 		out = append(out, featureWithoutDot(v, m)...)
+		out = append(out, featureDigest(v, m)...)
+		out = append(out, featureAddress(v, m)...)
 	}
 	for _, m := range list {
 		for _, pair := range exclusive {
@@ -71,6 +74,7 @@ func unknownFeatureOptions(v *rule.View, m jsonc.Member) (out []rule.Finding) {
 	}
 	for _, o := range m.Value.Members {
 		if slices.Contains(known, o.Name) {
+			out = append(out, featureValue(v, m.Name, o, doc.Root.Member("options").Member(o.Name))...)
 			continue
 		}
 		hint := "its devcontainer-feature.json declares none"
@@ -84,6 +88,56 @@ func unknownFeatureOptions(v *rule.View, m jsonc.Member) (out []rule.Finding) {
 		out = append(out, found)
 	}
 	return out
+}
+
+// featureValue reports a value that a Feature of the repository does not list, or that is no yes or no.
+func featureValue(v *rule.View, feature string, given jsonc.Member, option *jsonc.Node) []rule.Finding {
+	text, isText := given.Value.Str()
+	if !isText || strings.Contains(text, "$") {
+		return nil
+	}
+	accepted := option.Member("enum")
+	switch {
+	case option.Member("type").TextOr("") == "boolean" && text != "true" && text != "false":
+		return []rule.Finding{v.AtValue(given.Value, fmt.Sprintf("the option %s of %s is a yes or no", given.Name, feature),
+			"write true or false")}
+	case accepted == nil || len(accepted.Elements) == 0 || slices.ContainsFunc(rights.Texts(accepted),
+		func(n *jsonc.Node) bool { return n.Text == text }):
+		return nil
+	}
+	var words []string
+	for _, n := range rights.Texts(accepted) {
+		words = append(words, n.Text)
+	}
+	return []rule.Finding{v.AtValue(given.Value, fmt.Sprintf("the option %s of %s has no choice %q", given.Name, feature, text),
+		"accepted: "+strings.Join(words, ", "))}
+}
+
+// featureArchive matches the name that the reference CLI wants of a Feature's archive.
+var featureArchive = lazyregexp.New(`/devcontainer-feature-[^/]+\.tgz$`)
+
+// featureAddress reports an address that is no archive, such as the page of a Feature.
+func featureAddress(v *rule.View, m jsonc.Member) []rule.Finding {
+	if !strings.HasPrefix(m.Name, "https://") || featureArchive.MatchString(m.Name) || strings.Contains(m.Name, "$") {
+		return nil
+	}
+	f := v.AtName(m, "the reference CLI refuses this address: it is no archive of a Feature",
+		"name the Feature by its registry, such as ghcr.io/devcontainers/features/go:1")
+	f.Severity = diag.SeverityError
+	return []rule.Finding{f}
+}
+
+// featureDigest reports a version behind @, where the reference CLI takes a digest alone.
+func featureDigest(v *rule.View, m jsonc.Member) []rule.Finding {
+	name, digest, ok := strings.Cut(m.Name, "@")
+	if !ok || strings.Contains(m.Name, "://") || rights.IsLocal(m.Name) || strings.HasPrefix(digest, "sha256:") {
+		return nil
+	}
+	f := v.AtName(m, fmt.Sprintf("%q is no digest, and the reference CLI refuses the Feature", digest),
+		fmt.Sprintf("did you mean %q?", name+":"+digest)).
+		Offering(jsonc.Rename(m, name+":"+digest))
+	f.Severity = diag.SeverityError
+	return []rule.Finding{f}
 }
 
 // featureWithoutDot reports the name of a folder of the repository that is taken for a

@@ -43,6 +43,7 @@ func hookSyntax(v *rule.View) (out []rule.Finding) {
 		// Bash accepts all that sh does; an error of both is one of every shell.
 		_, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(rights.Variable.ReplaceAllString(n.Text, "x")), "")
 		if err == nil {
+			out = append(out, bashInHook(v, property, n)...)
 			return
 		}
 		why := err.Error()
@@ -57,7 +58,7 @@ func hookSyntax(v *rule.View) (out []rule.Finding) {
 // before are programs that make, fetch or leave files and folders: behind them nothing is
 // known of what a path leads to.
 var before = []string{"cd", "pushd", "git", "cp", "mv", "curl", "wget", "ln", "make", "touch", "tee", "source", ".", "tar", "unzip",
-	"npm", "yarn", "pnpm", "pip", "python", "python3", "node", "go", "cargo", "bash", "sh", "install", "sed", "dos2unix", "rsync", "printf",
+	"npm", "yarn", "pnpm", "python", "python3", "node", "go", "cargo", "bash", "sh", "install", "sed", "dos2unix", "rsync", "printf",
 	"echo", "cat"}
 
 // guarded matches commands that ask whether a script is there, or go on without it.
@@ -84,6 +85,11 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 		chmod := false
 		v.EachCommand(n, func(_ *jsonc.Node, cmd *shell.Command) {
 			name, byPath := scriptOf(cmd)
+			if list := packageList(cmd); list != "" && !made {
+				if f := listMissing(v, path.Join(folder, list), list); f.Message != "" {
+					out = append(out, at(v, n, f))
+				}
+			}
 			if name != "" && !made {
 				if f := scriptFails(v, path.Join(folder, name), name, byPath, chmod); f.Message != "" {
 					out = append(out, at(v, n, f))
@@ -132,10 +138,7 @@ func scriptFails(v *rule.View, full, name string, byPath, chmod bool) rule.Findi
 	executable, known := devcontainer.Executable(v.Tree, full)
 	switch {
 	case err != nil:
-		// A folder that is not there either is mostly made by a build.
-		parent := path.Dir(full)
-		if v.Tree.Kind(full) != devcontainer.Nothing || v.Tree.Kind(parent) != devcontainer.Folder ||
-			slices.Contains(v.Tree.List(parent), path.Base(full)) {
+		if !isMissing(v, full) {
 			return rule.Finding{}
 		}
 		return rule.Finding{Message: fmt.Sprintf("there is no script %s", name),
@@ -152,6 +155,22 @@ func scriptFails(v *rule.View, full, name string, byPath, chmod bool) rule.Findi
 			Hint: fmt.Sprintf("git update-index --chmod=+x %s, and chmod +x; or call it with sh", name)}
 	}
 	return rule.Finding{}
+}
+
+// listMissing says that a file of packages is not there; its message is "" when it is.
+func listMissing(v *rule.View, full, name string) rule.Finding {
+	if devcontainer.LeavesTree(full) || !isMissing(v, full) {
+		return rule.Finding{}
+	}
+	return rule.Finding{Message: fmt.Sprintf("there is no file %s", name), Hint: "it is looked for from the folder that is opened"}
+}
+
+// isMissing reports whether a folder that is there has no such entry. One that is not there either is mostly
+// made by a build.
+func isMissing(v *rule.View, full string) bool {
+	parent := path.Dir(full)
+	return v.Tree.Kind(full) == devcontainer.Nothing && v.Tree.Kind(parent) == devcontainer.Folder &&
+		!slices.Contains(v.Tree.List(parent), path.Base(full))
 }
 
 // workspaceOnHost returns the folder in the tree that hooks inside run in, as far as it

@@ -205,7 +205,12 @@ func sensitiveMounts(v *rule.View) (out []rule.Finding) {
 		if r.Notation == rights.Property && insideTree(v, r.Mount) {
 			continue
 		}
-		f := rule.AtRight(r, what+" of the host is mounted", "mount only the folder that is needed, and nothing that holds keys")
+		access := "to read and change"
+		if r.Mount.ReadOnly {
+			access = "to read"
+		}
+		f := rule.AtRight(r, fmt.Sprintf("the container gets %s, %s", what, access),
+			"mount only the folder that is needed, and nothing that holds keys")
 		f.Place = r.SourceAt
 		if severity, hint := aroundWorkspace(r.Mount); severity != "" && !v.Sandboxed() && !v.Agent() {
 			f.Severity, f.Hint = severity, hint
@@ -421,7 +426,7 @@ func opensHost(r rights.Right) string {
 			return fmt.Sprintf("the socket of %s: whoever connects %s", what, can)
 		}
 		if what := sensitive(r.Mount); what != "" {
-			return what + " of the host"
+			return what
 		}
 	}
 	return ""

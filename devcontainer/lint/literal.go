@@ -2,6 +2,8 @@ package lint
 
 import (
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -49,6 +51,31 @@ func literalVariables(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
+// lostPaths reports a PATH in which no program of the system is found.
+func lostPaths(v *rule.View) (out []rule.Finding) {
+	if strings.Contains(baseImage(v), "nix") { // whose programs lie elsewhere
+		return nil
+	}
+	for _, r := range v.Of(rights.Env, rights.SessionEnv) {
+		if r.Name != "PATH" || !r.Own() || r.Notation == rights.Label || r.Value == "" || strings.Contains(r.Value, "$") || r.Host != "" ||
+			slices.ContainsFunc(strings.Split(r.Value, ":"), func(folder string) bool { return slices.Contains(systemPath, path.Clean(folder)) }) {
+			continue
+		}
+		hint := "write ENV PATH=/more:$PATH"
+		switch r.Notation {
+		case rights.Property:
+			hint = `write "remoteEnv": {"PATH": "${containerEnv:PATH}:/more"}`
+		case rights.Option, rights.Compose:
+			hint = "write the folders of the image's PATH as well, or set it in the Dockerfile: ENV PATH=/more:$PATH"
+		}
+		out = append(out, rule.AtRight(r, "this PATH has no folder of the system, so that not even ls is found", hint))
+	}
+	return out
+}
+
+// systemPath are the folders with the system's programs.
+var systemPath = []string{"/bin", "/usr/bin", "/usr/local/bin"}
+
 // joinedArguments reports elements of runArgs that hold an option and its value, with a
 // space between them.
 func joinedArguments(v *rule.View) (out []rule.Finding) {
@@ -84,9 +111,53 @@ func unknownArguments(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
+// shortenedArguments reports long options with one dash, which the engine reads as single letters.
+func shortenedArguments(v *rule.View) (out []rule.Finding) {
+	list := rights.Texts(v.EngineOnly("runArgs"))
+	for i, n := range list {
+		name, _, _ := strings.Cut(strings.TrimPrefix(n.Text, "-"), "=")
+		if !strings.HasPrefix(n.Text, "-") || strings.HasPrefix(name, "-") || len(name) < 3 || !rights.RunOptions.Knows(name) ||
+			i > 0 && rights.RunOptions.TakesNext(list[i-1].Text) {
+			continue
+		}
+		out = append(out, v.AtValue(n, fmt.Sprintf("the engine reads %s as options of one letter each", n.Text), "write -"+n.Text).
+			FixedBy(jsonc.Replace(n, jsonc.Quote("-"+n.Text))))
+	}
+	return out
+}
+
+// strayArgument reports a word that is no option: the engine takes it for the image's name.
+func strayArgument(v *rule.View) []rule.Finding {
+	list := v.EngineOnly("runArgs")
+	n := rights.RunOptions.Stray(list)
+	if n == nil || len(rights.Texts(list)) != len(list.Elements) {
+		return nil
+	}
+	return []rule.Finding{v.AtValue(n, fmt.Sprintf("the engine takes %q for the name of the image", n.Text),
+		"an option begins with --; a value stands right behind its option")}
+}
+
+// containerName is what the engine takes as the name of a container (moby, daemon/names).
+var containerName = lazyregexp.New(`^/?[a-zA-Z0-9][a-zA-Z0-9_.-]+$`)
+
+// refusedValues reports a name that no container can have, and a container in the background: the reference CLI
+// attaches to it, and the engine refuses both together.
+func refusedValues(v *rule.View) (out []rule.Finding) {
+	for _, a := range v.RunArgs {
+		if a.Flag == "detach" && rights.IsOn(a.Value) && a.Node != nil {
+			out = append(out, v.AtValue(a.Node, "the engine refuses to detach from a container that the tools attach to", "remove it"))
+		}
+		if plain := rights.Variable.ReplaceAllString(a.Value, "xx"); a.Flag == "name" && a.Node != nil && !containerName.MatchString(plain) {
+			out = append(out, v.AtValue(a.Node, fmt.Sprintf("the engine refuses the container's name %q", a.Value),
+				"letters, digits, _ . and - only"))
+		}
+	}
+	return out
+}
+
 // runArguments reports options that end the start.
 func runArguments(v *rule.View) []rule.Finding {
-	return append(joinedArguments(v), unknownArguments(v)...)
+	return slices.Concat(joinedArguments(v), unknownArguments(v), shortenedArguments(v), strayArgument(v), refusedValues(v))
 }
 
 // imageNames reports names of images that no registry can have.
@@ -157,7 +228,16 @@ func editorNames(v *rule.View) (out []rule.Finding) {
 			out = append(out, v.AtName(m, fmt.Sprintf("no tool is called %q", m.Name), `write it as "vscode"`))
 		}
 	}
+	for _, m := range all.Fields() {
+		best := diag.Suggest(m.Name, []string{"vscode", "codespaces", "jetbrains"})
+		if best != "" && best != m.Name && !strings.EqualFold(m.Name, best) {
+			out = append(out, v.AtName(m, fmt.Sprintf("no tool is called %q", m.Name), fmt.Sprintf("did you mean %q?", best)))
+		}
+	}
 	code := all.Member("vscode")
+	if n := code.Member("extensions"); n != nil && n.Kind == jsonc.String {
+		out = append(out, v.AtValue(n, "extensions is a list, and VS Code reads no text", fmt.Sprintf("write [%s]", jsonc.Quote(n.Text))))
+	}
 	known := []string{"extensions", "settings", "devPort"}
 	for _, m := range code.Fields() {
 		if best := diag.Suggest(m.Name, known); best != "" && best != m.Name {
@@ -165,7 +245,8 @@ func editorNames(v *rule.View) (out []rule.Finding) {
 		}
 	}
 	for _, n := range rights.Texts(code.Member("extensions")) {
-		if n.Text == "" || extensionID.MatchString(n.Text) || strings.ContainsAny(n.Text, "/$") || strings.HasSuffix(n.Text, ".vsix") {
+		if n.Text == "" || extensionID.MatchString(n.Text) || strings.ContainsAny(n.Text, "/$") && !strings.Contains(n.Text, "//marketplace.") ||
+			strings.HasSuffix(n.Text, ".vsix") {
 			continue
 		}
 		out = append(out, v.AtValue(n, fmt.Sprintf("%q is no id of an extension", n.Text), "an id is PUBLISHER.NAME, such as ms-python.python"))

@@ -56,16 +56,18 @@ func sensitive(m rights.Mount) string {
 	p := rights.Origin(m.Source)
 	below := func(names []string) bool { return slices.ContainsFunc(names, p.Is) }
 	switch {
+	case p.Base == "/" && p.Path == ".":
+		return "all files of the host"
 	case p.Base == "/" && slices.Contains(wholeDirs, p.Path), p.Base == "/" && below(systemDirs) && !below(harmless):
-		return "/" + strings.TrimPrefix(p.Path, ".")
+		return "the host's /" + p.Path
 	case p.Base == "home" && (p.Path == "." || p.Leaves()):
-		return "the home folder"
+		return "the home folder of the host's user"
 	case p.Base == "home" && below(homeSecrets):
-		return "~/" + p.Path
+		return "the host's ~/" + p.Path
 	case p.Base == "/" && credentialPath.MatchString(p.Path):
-		return "/" + p.Path
+		return "the host's /" + p.Path
 	case p.Base == "workspace" && p.Leaves(), p.Base == "" && p.Leaves():
-		return "a folder outside the workspace (" + m.Source + ")"
+		return m.Source + ", a folder outside of the workspace"
 	}
 	return ""
 }

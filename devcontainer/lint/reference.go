@@ -140,6 +140,13 @@ func mountText(text string) (message, hint string) {
 		return fmt.Sprintf("the engine knows no mount of type %q", kind), "accepted: bind, volume, tmpfs"
 	case !hasTarget:
 		return "the mount has no target", "add target= with a path in the container"
+	case path.Clean(rights.ParseMount(text).Target) == "/":
+		return "the engine refuses / as a target", "mount it below a folder of its own"
+	case kind == "bind" && strings.HasPrefix(rights.ParseMount(text).Source, "~"):
+		return "nothing replaces ~ here, and the engine refuses a source that is no absolute path", "write ${localEnv:HOME}"
+	case kind == "bind" && relativeSource.MatchString(rights.ParseMount(text).Source):
+		return fmt.Sprintf("the engine refuses the source %s: it is no absolute path", rights.ParseMount(text).Source),
+			"begin it with ${localWorkspaceFolder}/"
 	case kind == "bind" && rights.ParseMount(plain).Source == "":
 		return "the bind mount has no source", "add source= with a path of the host"
 	case !hasType && ofTheHost(rights.ParseMount(text).Source):
@@ -147,6 +154,10 @@ func mountText(text string) (message, hint string) {
 	}
 	return "", ""
 }
+
+// relativeSource matches a path that begins with a name. Newer engines take one that begins with a dot; a drive
+// of Windows has a colon.
+var relativeSource = lazyregexp.New(`^[A-Za-z0-9_][^:$]*$`)
 
 // ofTheHost reports whether a mount's source is a path, and so no name of a volume.
 func ofTheHost(source string) bool {
@@ -177,10 +188,83 @@ func filesMissing(v *rule.View) (out []rule.Finding) {
 			out = append(out, v.AtName(f.Member, fmt.Sprintf("there is no Feature in %s", f.Name),
 				"the folder must hold a devcontainer-feature.json"))
 		}
+		doc := v.FeatureMetadata(f.Name)
+		if doc == nil {
+			continue
+		}
+		for _, m := range doc.Root.Member("dependsOn").Fields() {
+			if rights.IsLocal(m.Name) && v.FeatureMetadata(m.Name) == nil {
+				out = append(out, rule.Finding{Place: rights.Place{Doc: doc, Start: m.NameStart, End: m.NameEnd, Pointer: m.Value.Pointer},
+					Message: fmt.Sprintf("there is no Feature in %s", m.Name), Hint: "it is looked for relative to the devcontainer.json"})
+			}
+		}
 	}
 	for _, u := range unreadFiles(v) {
 		if u.missing {
 			out = append(out, u.Finding)
+		}
+	}
+	return slices.Concat(out, buildOfServiceMissing(v), sourcesMissing(v))
+}
+
+// buildOfServiceMissing reports what the dev container's service builds and what is not there.
+func buildOfServiceMissing(v *rule.View) []rule.Finding {
+	dev := v.Composed.Dev()
+	if dev == nil {
+		return nil
+	}
+	context, name, _, ok := dev.Build()
+	build := dev.Get("build")
+	elsewhere := remoteSource.MatchString(context) || path.IsAbs(context) || path.IsAbs(name)
+	if !ok || elsewhere || build.Get("dockerfile_inline") != nil || strings.ContainsAny(context+name, "$:~") ||
+		v.Root.Member("initializeCommand") != nil { // which may make them
+		return nil
+	}
+	folder := path.Join(v.Dir, path.Dir(v.Composed.First), context)
+	switch full := path.Join(folder, name); {
+	case devcontainer.LeavesTree(full) || devcontainer.LeavesTree(folder):
+		return nil
+	case v.Tree.Kind(folder) == devcontainer.Nothing:
+		at := build
+		if n := build.Get("context"); n != nil {
+			at = n
+		}
+		return []rule.Finding{rule.AtCompose(at, fmt.Sprintf("there is no folder %s for the build", context),
+			"it is looked for relative to this file")}
+	case isMissing(v, full):
+		at := build
+		if n := build.Get("dockerfile"); n != nil {
+			at = n
+		}
+		return []rule.Finding{rule.AtCompose(at, fmt.Sprintf("the build's context has no Dockerfile %s", name),
+			fmt.Sprintf("the context is the folder %s", shownFolder(v, folder)))}
+	}
+	return nil
+}
+
+// sourcesMissing reports bind mounts and files of variables of the project that are not there: the engine refuses
+// to start. A command of the host may make them.
+func sourcesMissing(v *rule.View) (out []rule.Finding) {
+	if v.ByCompose() || v.Root.Member("initializeCommand") != nil {
+		return nil
+	}
+	const hint = "make it, or let initializeCommand make it: nobody who clones the project has it"
+	missing := func(p rights.HostPath) bool { // git makes its own files
+		return p.Base == "workspace" && !p.Leaves() && !p.Is(".git") && !strings.Contains(p.Path, "$") &&
+			isMissing(v, path.Join(v.Home, p.Path))
+	}
+	for _, r := range v.Mounts() {
+		if from := rights.Origin(r.Mount.Source); r.Mount.Type == "bind" && r.Mount.Target != "" && missing(from) {
+			out = append(out, rule.AtRight(r, fmt.Sprintf("there is no %s to mount, and the engine refuses to start without it", from.Path), hint))
+		}
+	}
+	for _, r := range v.Of(rights.EnvFile) {
+		from := rights.Origin(r.Value)
+		if from.Base == "" && r.Notation == rights.Option {
+			from.Base = "workspace" // where the reference CLI starts the engine's program
+		}
+		if missing(from) {
+			out = append(out, rule.AtRight(r, fmt.Sprintf("there is no file %s, and the engine refuses to start without it", from.Path), hint))
 		}
 	}
 	return out
@@ -277,7 +361,25 @@ func arrayCommands(v *rule.View) (out []rule.Finding) {
 		}
 		out = append(out, arrayCommand(v, r.Node)...)
 	}
+	if v.Kind() == devcontainer.ConfigFile {
+		out = append(out, linesToStart(v)...)
+	}
 	return out
+}
+
+// linesToStart reports a first process whose program is a whole line: ["sleep infinity"].
+func linesToStart(v *rule.View) (out []rule.Finding) {
+	entrypoint, command := v.Start()
+	first := entrypoint
+	if len(first.Words) == 0 {
+		first = command
+	}
+	if first.Notation != rights.Compose && first.Notation != rights.Dockerfile || len(first.Words) != 1 || first.Next ||
+		!shellLine.MatchString(strings.TrimSpace(first.Words[0])) || strings.ContainsAny(first.Words[0], "/$") {
+		return nil
+	}
+	return []rule.Finding{rule.AtRight(first, fmt.Sprintf("this starts a program called %q", first.Words[0]),
+		"write it without the brackets, or one word per element")}
 }
 
 func arrayCommand(v *rule.View, n *jsonc.Node) []rule.Finding {

@@ -274,6 +274,15 @@ func TestFactsOfStarting(t *testing.T) {
 		}
 	})
 
+	// Files of variables are looked for from the project's folder.
+	t.Run("a file of variables", func(t *testing.T) {
+		dir := project(t, map[string]string{name: `{"image": "debian:bookworm-slim", "runArgs": ["--env-file", ".devcontainer/x.env"]}`,
+			".devcontainer/x.env": "A=b\n"})
+		if answer := up(t, dir); answer["outcome"] != "success" {
+			t.Errorf("%v", answer)
+		}
+	})
+
 	// The folder that is opened is not there, and an option of a Feature is nobody's.
 	t.Run("SBX317 and SBX325", func(t *testing.T) {
 		dir := project(t, map[string]string{name: `{"image": "debian:bookworm-slim", "workspaceFolder": "/src", "postStartCommand": "true"}`})
@@ -324,6 +333,26 @@ func TestFactsOfStarting(t *testing.T) {
 		{"SBX729", `{"build": {"dockerfile": "copying"}}`},
 		{"SBX730", `{"build": {"dockerfile": "late"}}`},
 		{"SBX313", `{"dockerComposeFile": "compose.yaml", "service": "ap", "workspaceFolder": "/"}`},
+		{"SBX319", `{"image": "debian:bookworm-slim", "postStartCommand": "a=(1 2); echo ${a[0]}"}`},
+		{"SBX319", `{"image": "debian:bookworm-slim", "postStartCommand": "source /etc/profile && true"}`},
+		{"SBX319", `{"image": "debian:bookworm-slim", "postStartCommand": "[[ -d / ]] && true"}`},
+		{"SBX735", `{"image": "debian:bookworm-slim", "postStartCommand": "sudo true"}`},
+		{"SBX311", `{"image": "debian:bookworm-slim", "mounts": ["type=bind,source=${localWorkspaceFolder}/none,target=/x"]}`},
+		{"SBX311", `{"image": "debian:bookworm-slim", "runArgs": ["--env-file", ".devcontainer/none.env"]}`},
+		{"SBX310", `{"image": "debian:bookworm-slim", "mounts": ["type=bind,source=~/x,target=/x"]}`},
+		{"SBX310", `{"image": "debian:bookworm-slim", "mounts": ["type=bind,source=x,target=/x"]}`},
+		{"SBX310", `{"image": "debian:bookworm-slim", "mounts": ["type=volume,source=x,target=/"]}`},
+		{"SBX321", `{"image": "debian:bookworm-slim", "runArgs": ["-privileged"]}`},
+		{"SBX321", `{"image": "debian:bookworm-slim", "runArgs": ["--init", "host"]}`},
+		{"SBX321", `{"image": "debian:bookworm-slim", "runArgs": ["--name=my container"]}`},
+		{"SBX321", `{"image": "debian:bookworm-slim", "runArgs": ["-d"]}`},
+		{"SBX703", `{"image": "debian:bookworm-slim", "runArgs": ["--user", "vscode"]}`},
+		{"SBX703", `{"build": {"dockerfile": "owner"}}`},
+		{"SBX710", `{"build": {"dockerfile": "lists"}}`},
+		{"SBX325", `{"image": "debian:bookworm-slim", "features": {"ghcr.io/devcontainers/features/go@1": {}}}`},
+		{"SBX325", `{"image": "debian:bookworm-slim", "features": {"https://github.com/devcontainers/features/tree/main/src/go": {}}}`},
+		{"SBX327", `{"image": "debian:bookworm-slim", "containerEnv": {"PATH": "/opt/x/bin"}, "postStartCommand": "ls"}`},
+		{"SBX313", `{"dockerComposeFile": "compose.yaml", "service": "app", "runServices": ["dbb"], "workspaceFolder": "/", "overrideCommand": true}`},
 		// Of two sources it takes the one that is not there.
 		{"SBX205", `{"dockerFile": "none", "build": {"dockerfile": "dockerfile"}}`},
 	} {
@@ -334,6 +363,8 @@ func TestFactsOfStarting(t *testing.T) {
 			dir := project(t, map[string]string{name: tt.src, ".devcontainer/dockerfile": "FROM debian:bookworm-slim\n",
 				".devcontainer/copying":             "FROM debian:bookworm-slim\nCOPY none.sh /\n",
 				".devcontainer/late":                "FROM debian:${V}\nARG V=bookworm-slim\n",
+				".devcontainer/owner":               "FROM debian:bookworm-slim\nCOPY --chown=dev late /x\n",
+				".devcontainer/lists":               "FROM debian:bookworm-slim\nRUN apt-get install -y cowsay\n",
 				"feature/devcontainer-feature.json": `{"id": "feature", "version": "1.0.0", "name": "F"}`, "feature/install.sh": "true\n",
 				".devcontainer/compose.yaml": "services:\n  app:\n    image: debian:bookworm-slim\n"})
 			if answer := up(t, dir); answer["outcome"] != "error" {

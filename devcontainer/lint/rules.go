@@ -69,6 +69,7 @@ var referenceRules = []rule.Rule{
 	{ID: "SBX324", Name: "editor-name", Severity: diag.SeverityWarning, Check: editorNames},
 	{ID: "SBX325", Name: "feature-mistake", Severity: diag.SeverityWarning, Check: featureMistakes},
 	{ID: "SBX326", Name: "service-ends", Severity: diag.SeverityError, Check: serviceEnds},
+	{ID: "SBX327", Name: "path-lost", Severity: diag.SeverityError, Check: lostPaths},
 }
 
 // hostRules judge what lets the container out to the host.
@@ -181,6 +182,7 @@ var dockerfileRules = []rule.Rule{
 		About: rule.Configurations | rule.Features},
 	{ID: "SBX745", Name: "add-of-files", Severity: diag.SeverityNote, Category: rule.Style, Check: addedFiles},
 	{ID: "SBX746", Name: "build-check", Severity: diag.SeverityNote, Category: rule.Style, Check: buildChecks},
+	{ID: "SBX747", Name: "literal-home", Severity: diag.SeverityWarning, Check: literalHomes},
 }
 
 // templateRules judge dev container Templates, Features that a repository

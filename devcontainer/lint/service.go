@@ -20,21 +20,17 @@ func serviceEnds(v *rule.View) []rule.Finding {
 		return nil
 	}
 	command := dev.Get("command")
+	if entry := dev.Get("entrypoint"); command == nil && isSoonDone(entry.Words()) {
+		return []rule.Finding{rule.AtCompose(entry, fmt.Sprintf("the service %s ends as soon as its entrypoint is done", dev.Name),
+			`"overrideCommand": true in the configuration replaces it, or write: entrypoint: sleep infinity`)}
+	}
 	done := isSoonDone(command.Words())
 	for _, r := range v.Of(rights.Entrypoint, rights.Command) {
 		if !r.Next && (r.Kind != rights.Command || !done) {
 			return nil
 		}
 	}
-	image := dev.Get("image").String()
-	if v.Build != nil {
-		if v.Build.Final == nil || !v.Build.Final.Base().Known {
-			return nil
-		}
-		image = v.Build.Final.Base().Image
-	} else if dev.Get("build") != nil {
-		return nil
-	}
+	image := baseImage(v)
 	name := imageName(image)
 	if _, known := plain[name]; !known || name == "scratch" || name == "php" { // php:fpm and php:apache are servers
 		return nil

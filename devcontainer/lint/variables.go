@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -87,6 +89,30 @@ func unknownVariables(v *rule.View) (out []rule.Finding) {
 			hint = "did you mean ${containerWorkspaceFolder}?"
 		}
 		out = append(out, v.AtValue(u.node, "unknown variable "+u.whole, hint))
+	}
+	return append(out, variablesElsewhere(v)...)
+}
+
+// ours matches variables that only devcontainer.json has.
+var ours = lazyregexp.New(`\$\{(local|container)WorkspaceFolder(Basename)?\}`)
+
+// variablesElsewhere reports variables of devcontainer.json in the Compose file's service and in the Dockerfile,
+// where they are empty.
+func variablesElsewhere(v *rule.View) (out []rule.Finding) {
+	if dev := v.Composed.Dev(); dev != nil {
+		dev.Walk(func(n *compose.Node) {
+			if at := ours.FindString(n.String()); at != "" {
+				out = append(out, rule.AtCompose(n, fmt.Sprintf("Compose knows no %s, and makes it empty", at),
+					"write a path from this file's folder, such as .. for the project"))
+			}
+		})
+	}
+	for _, i := range v.Build.Instructions() {
+		if at := ours.FindString(i.Source()); at != "" && v.Kind() == devcontainer.ConfigFile {
+			start, end := i.Find(at)
+			out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("a build knows no %s, and makes it empty", at),
+				"COPY takes paths from the context's folder; an ARG and build.args bring anything else"))
+		}
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package lint_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -8,7 +9,7 @@ import (
 )
 
 // leastFound is how many of the written mistakes must be found at the right place.
-const leastFound = 154
+const leastFound = 230
 
 // written is a mistake that somebody can make in an editor. Its files follow each other, each
 // after a line "-- NAME --"; a text without such a line is a devcontainer.json. want is a rule,
@@ -43,7 +44,8 @@ func TestWrittenMistakes(t *testing.T) {
 		t.Errorf("%d mistakes, not 150", len(writtenMistakes))
 	}
 	found, names := 0, map[string]bool{}
-	for _, w := range writtenMistakes {
+	all := slices.Concat(writtenMistakes, writtenElsewhere)
+	for _, w := range all {
 		if names[w.name] {
 			t.Errorf("%s: there twice", w.name)
 		}
@@ -67,9 +69,9 @@ func TestWrittenMistakes(t *testing.T) {
 			t.Logf("not found: %s, want %s, got %q", w.name, w.want, said)
 		}
 	}
-	t.Logf("%d of %d mistakes are found at the right place", found, len(writtenMistakes))
+	t.Logf("%d of %d mistakes are found at the right place", found, len(all))
 	if found < leastFound {
-		t.Errorf("%d of %d mistakes are found at the right place, not %d", found, len(writtenMistakes), leastFound)
+		t.Errorf("%d of %d mistakes are found at the right place, not %d", found, len(all), leastFound)
 	}
 }
 

@@ -113,9 +113,19 @@ func (o CommandOptions) TakesNext(word string) bool {
 // the first one that is no option: after that come an image and its command.
 // An option that the tables lack is a switch, unless a word follows that is no option.
 func (o CommandOptions) Parse(list *jsonc.Node) []Arg {
-	var out []Arg
+	out, _ := o.parse(list)
+	return out
+}
+
+// Stray returns the first element that is neither an option nor the value of one, or nil.
+func (o CommandOptions) Stray(list *jsonc.Node) *jsonc.Node {
+	_, stray := o.parse(list)
+	return stray
+}
+
+func (o CommandOptions) parse(list *jsonc.Node) (out []Arg, stray *jsonc.Node) {
 	if list == nil || list.Kind != jsonc.Array {
-		return nil // the reference CLI makes letters of a text
+		return nil, nil // the reference CLI makes letters of a text
 	}
 	last := map[string]int{}
 	add := func(flag, value string, n *jsonc.Node) {
@@ -140,7 +150,7 @@ func (o CommandOptions) Parse(list *jsonc.Node) []Arg {
 		}
 		switch {
 		case word == "--":
-			return out
+			return out, nil
 		case strings.HasPrefix(word, "--"):
 			flag, value, hasValue := strings.Cut(word[2:], "=")
 			if long, ok := o.aliases[flag]; ok {
@@ -157,10 +167,10 @@ func (o CommandOptions) Parse(list *jsonc.Node) []Arg {
 		case strings.HasPrefix(word, "-") && len(word) > 1:
 			o.letters(word[1:], next, func(flag, value string) { add(flag, value, n) })
 		case !Variable.MatchString(word):
-			return out
+			return out, n
 		}
 	}
-	return out
+	return out, nil
 }
 
 // isPlain reports whether a word is neither an option nor empty.
