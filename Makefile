@@ -84,9 +84,10 @@ test-arm64: ## what needs no kernel of its own, as arm64 programs under qemu-aar
 	GOARCH=arm64 CGO_ENABLED=0 go test -vet=off -count=1 -exec qemu-aarch64-static ./firewall/resolver
 
 .PHONY: test-sign
-test-sign: setup build ## signatures by the real cosign and gh, which are compiled first: some minutes, once
+test-sign: setup build ## signatures by the real cosign and gh, and this gh at an opened host; both are compiled first: some minutes, once
 	cd tools/sign && GOBIN=$(TOOLS)/sign go install -buildvcs=false tool .
 	SBX_SIGN_TOOLS=$(TOOLS)/sign go test -count=1 -v -timeout 10m -run '^TestSignatures' ./cmd/sbx-devc
+	SBX_SIGN_TOOLS=$(TOOLS)/sign go test -count=1 -v -timeout 10m -run '^Test(RealClientsOfTypedEntries|AttackOperationByRealClients)$$/^gh' ./cmd/sbx-init
 
 .PHONY: release
 release: ## build the release VERSION=1.2.3 and make its tag, with the checksums; pushes nothing

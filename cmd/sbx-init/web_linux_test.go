@@ -35,6 +35,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/org/claude-sandbox/internal/fakeapi"
 	"github.com/org/claude-sandbox/internal/test/outsidetest"
@@ -132,6 +134,9 @@ func (w *web) mux(t testing.TB) http.Handler {
 	mux.HandleFunc("/api/v3/", w.hub.rest)
 	mux.HandleFunc("/api/graphql", w.hub.graphql)
 	mux.Handle("/v2/", imageRegistry(t))
+	mux.Handle("/test.Talk/", grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+		return stream.SendMsg(wrapperspb.String(fileMarker))
+	})))
 
 	module := zipped(map[string]string{"ok.test/mod@v1.0.0/go.mod": "module ok.test/mod\n", "ok.test/mod@v1.0.0/mod.go": "package mod // " + fileMarker + "\n"})
 	wheel := zipped(map[string]string{"demo.py": "print('" + fileMarker + "')\n", "demo-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n",

@@ -94,6 +94,16 @@ func TestGhWorks(t *testing.T) {
 			t.Errorf("%s: %+v", text, d)
 		}
 	}
+	more := newHub(t, "github:acme/app pulls.reviewers, issues.update")
+	more.meet()
+	for query, want := range map[string]string{
+		`mutation { requestReviewsByLogin(input: {pullRequestId: "PR_acme", userLogins: ["a"], botLogins: [], teamSlugs: ["acme/b"], union: true}) { clientMutationId } }`: "github pulls.reviewers acme/app",
+		`mutation { replaceActorsForAssignable(input: {assignableId: "PR_acme", actorLogins: ["a"]}) { __typename } }`:                                                     "github issues.update acme/app",
+	} {
+		if d := more.graphql(query, nil); !d.Allowed || d.Operation != want {
+			t.Errorf("%s: %+v", query, d)
+		}
+	}
 	create := ask(t, h.rules, h.memory, "POST", "api.github.com/repos/acme/app/pulls", `{"title":"t","head":"acme:x","head_repo":"app","base":"main"}`, nil)
 	if !create.Allowed || create.Rule != githubEntryText {
 		t.Errorf("%+v", create)

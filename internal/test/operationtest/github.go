@@ -94,6 +94,14 @@ const pullRequest = `query PullRequestByNumber($owner: String!, $repo: String!, 
 		statusCheckRollup: commits(last: 1) { nodes { commit { statusCheckRollup { contexts(first: 100) { nodes { __typename
 		... on CheckRun { name checkSuite { workflowRun { workflow { name } } } } } } } } } } } } }`
 
+// issueView is how a newer gh asks for an issue.
+const issueView = `query IssueByNumber($owner: String!, $repo: String!, $number: Int!) { repository(owner: $owner, name: $repo) { hasIssuesEnabled
+		issue: issueOrPullRequest(number: $number) { __typename ...on Issue { number, url, state, title, body, author{login,...on User{id,name}},
+		assignedActors(first: 10) { nodes { ...on User { id, login, name, __typename } ...on Bot { id, login, __typename } }, totalCount },
+		issueType{id,name,description,color}, parent{id,number,title,url,state,repository{nameWithOwner}},
+		subIssues(first:100){nodes{id,number,title,url,state,repository{nameWithOwner}},totalCount}, subIssuesSummary{total,completed,percentCompleted},
+		blockedBy(first:50){nodes{id,number,title,url,state,repository{nameWithOwner}},totalCount} } } } }`
+
 // Document is a request to GraphQL.
 func Document(query string, variables map[string]any) Case {
 	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
@@ -111,6 +119,8 @@ func GraphQL() Class {
 		{Document(pullRequest, map[string]any{"owner": "acme", "repo": "app", "n": 1}),
 			`{"repository":{"pullRequest":{"id":"PR_acme","title":"PR_title","author":{"id":"U_author"},"headRepository":{"id":"R_fork"},
 		"comments":{"nodes":[{"id":"IC_comment"}]}}}}`},
+		{Document(issueView, map[string]any{"owner": "acme", "repo": "app", "number": 1}),
+			`{"repository":{"issue":{"__typename":"Issue","parent":{"id":"I_above"},"subIssues":{"nodes":[{"id":"I_below"}]}}}}`},
 	}}
 	documents := documents()
 	for _, name := range slices.Sorted(maps.Keys(documents)) {
@@ -142,6 +152,14 @@ func documents() map[string]string {
 		"the id of a fork":              `mutation { createPullRequest(input: {repositoryId: "R_acme", headRepositoryId: "R_fork", headRefName: "x"}) { clientMutationId } }`,
 		"the id of a person":            `mutation { ` + comment("U_author") + ` }`,
 		"the id of a comment":           `mutation { ` + comment("IC_comment") + ` }`,
+		"the id of an issue above":      `mutation { ` + comment("I_above") + ` }`,
+		"the id of an issue below":      `mutation { ` + comment("I_below") + ` }`,
+		"the text of an issue above":    inRepository(`issue(number: 1) { parent { ... on Issue { body } } }`),
+		"the texts of issues below":     inRepository(`issue(number: 1) { subIssues(first: 1) { nodes { body } } }`),
+		"their repositories":            inRepository(`issue(number: 1) { subIssues(first: 1) { nodes { repository { issues(first: 1) { nodes { title } } } } } }`),
+		"not named: reviewers by name":  `mutation { requestReviewsByLogin(input: {pullRequestId: "PR_acme", userLogins: ["evil"]}) { clientMutationId } }`,
+		"not named: assign by name":     `mutation { replaceActorsForAssignable(input: {assignableId: "PR_acme", actorLogins: ["evil"]}) { __typename } }`,
+		"no entry: an issue below":      `mutation { addSubIssue(input: {issueId: "PR_acme", subIssueId: "I_below"}) { issue { id } } }`,
 		"a text that looks like an id":  `mutation { ` + comment("PR_title") + ` }`,
 		"another's branch":              `mutation { createPullRequest(input: {repositoryId: "R_acme", headRefName: "evil:x"}) { clientMutationId } }`,
 		"good and bad":                  `mutation { a: ` + comment("PR_acme") + ` b: ` + comment("PR_evil") + ` }`,
