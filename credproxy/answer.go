@@ -219,6 +219,10 @@ func (a *answerReader) keepStructured() {
 	}
 }
 
+// maxSaid bounds what an answer says that it used, far above any: sums of such numbers
+// must not become negative, which would be room in a budget.
+const maxSaid = 1 << 40
+
 // bytesPerToken is less than the tokens of an answer have.
 const bytesPerToken = 3
 
@@ -263,14 +267,14 @@ func (a *answerReader) count(u wireUsage) {
 		from *int64
 	}{{&now.Input, u.Input}, {&now.Output, u.Output}, {&now.CacheRead, u.CacheRead}, {&now.CacheWrite, u.CacheWrite}} {
 		if f.from != nil && *f.from >= 0 {
-			*f.to = *f.from
+			*f.to = min(*f.from, maxSaid)
 		}
 	}
 	if u.Creation != nil {
-		now.write5m = max(u.Creation.Short, 0)
+		now.write5m = min(max(u.Creation.Short, 0), maxSaid)
 	}
 	if u.Served != nil {
-		now.searches = max(u.Served.Searches, 0)
+		now.searches = min(max(u.Served.Searches, 0), maxSaid)
 	}
 	a.charge(now, priceOf(a.model).costUSD(now))
 }

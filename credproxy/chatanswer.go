@@ -70,7 +70,8 @@ func (c *chatReader) read(text []byte) (ok bool) {
 			from *int64
 		}{{&c.in, u.Prompt}, {&c.out, u.Completion}} {
 			if f.from != nil && *f.from >= 0 {
-				*f.to = f.from
+				said := min(*f.from, maxSaid)
+				*f.to = &said
 			}
 		}
 	}

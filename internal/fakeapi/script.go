@@ -57,6 +57,7 @@ type Reply struct {
 	Stop    string // stop_reason
 	ID      string // of the message; "" = a fixed one. Claude takes answers with the same for parts of one
 	Input   int    // input tokens that the answer reports; 0 = InputTokens
+	Model   string // that the answer names; "" = Model
 }
 
 // Reply returns the script's answer to a request, for Server.Reply.

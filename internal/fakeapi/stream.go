@@ -1,6 +1,7 @@
 package fakeapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -21,7 +22,7 @@ func newMessage(r Reply) map[string]any {
 		input = r.Input
 	}
 	return map[string]any{
-		"id": id, "type": "message", "role": "assistant", "model": Model,
+		"id": id, "type": "message", "role": "assistant", "model": cmp.Or(r.Model, Model),
 		"content": []Block{}, "stop_reason": nil, "stop_sequence": nil,
 		"usage": map[string]int{
 			"input_tokens": input, "output_tokens": OutputTokens,
