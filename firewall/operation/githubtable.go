@@ -73,9 +73,10 @@ var githubMutations = map[string]githubMutation{
 	"markPullRequestReadyForReview": {"pulls.update", []string{"pullRequestId"}, nil, nil},
 	"convertPullRequestToDraft":     {"pulls.update", []string{"pullRequestId"}, nil, nil},
 	"requestReviews":                {"pulls.reviewers", []string{"pullRequestId"}, []string{"userIds", "teamIds", "union"}, nil},
-	"requestReviewsByLogin":         {"pulls.reviewers", []string{"pullRequestId"}, []string{"userLogins", "botLogins", "teamSlugs", "union"}, nil},
-	"replaceActorsForAssignable":    {"issues.update", []string{"assignableId"}, []string{"actorIds", "actorLogins"}, nil},
-	"addPullRequestReview":          {"pulls.review", []string{"pullRequestId"}, []string{"body", "event"}, checkReview},
+	"requestReviewsByLogin": {"pulls.reviewers", []string{"pullRequestId"},
+		[]string{"userLogins", "botLogins", "teamSlugs", "union"}, nil},
+	"replaceActorsForAssignable": {"issues.update", []string{"assignableId"}, []string{"actorIds", "actorLogins"}, nil},
+	"addPullRequestReview":       {"pulls.review", []string{"pullRequestId"}, []string{"body", "event"}, checkReview},
 	"mergePullRequest": {"pulls.merge", []string{"pullRequestId"},
 		[]string{"mergeMethod", "commitHeadline", "commitBody", "expectedHeadOid", "authorEmail"}, nil},
 	"createIssue": {"issues.create", []string{"repositoryId"},
@@ -114,7 +115,8 @@ var (
 	graphOutside = words(`owner author actor user users assignees assignee participants headRepositoryOwner headRepository baseRepository
 		repository parent templateRepository mergedBy enabledBy creator editor requestedReviewer reviewRequests projectCards projectItems
 		project column status closingIssuesReferences closedByPullRequestsReferences organization team pageInfo topic forks
-		assignableUsers mentionableUsers assignedActors suggestedActors issueType subIssues blockedBy blocking primaryLanguage fieldValueByName defaultBranchRef subject`)
+		assignableUsers mentionableUsers assignedActors suggestedActors
+		issueType subIssues blockedBy blocking primaryLanguage fieldValueByName defaultBranchRef subject`)
 
 	// graphWho are the fields without a selection that say who or what something is.
 	graphWho = words(`__typename id databaseId login name nameWithOwner slug title url number state color description topic optionId
