@@ -26,10 +26,11 @@ func ExitCode(err error) int {
 		kind error
 		code int
 	}{
-		{workspace.ErrRefused, 77}, {runplan.ErrConfig, 65}, {workspace.ErrInput, 66}, {runplan.ErrNoKey, 78}, {runplan.ErrNoSecret, 78},
-		{ErrKey, 78}, {ErrTimeout, exitcode.Timeout}, {ErrDisk, exitcode.DiskFull}, {ErrUpstream, exitcode.Failed},
-		{ErrUnkept, exitcode.CantWrite},
-		{engine.ErrUnavailable, 69}, {runplan.ErrElsewhere, 69}, {runplan.ErrOwners, 69}, {ErrNoStart, 125},
+		{workspace.ErrRefused, exitcode.Refused}, {runplan.ErrConfig, exitcode.Config}, {workspace.ErrInput, exitcode.NoInput},
+		{runplan.ErrNoKey, exitcode.NoSecret}, {runplan.ErrNoSecret, exitcode.NoSecret}, {ErrKey, exitcode.NoSecret},
+		{ErrTimeout, exitcode.Timeout}, {ErrDisk, exitcode.DiskFull}, {ErrUpstream, exitcode.Failed}, {ErrUnkept, exitcode.CantWrite},
+		{engine.ErrUnavailable, exitcode.Unavailable}, {runplan.ErrElsewhere, exitcode.Unavailable}, {runplan.ErrOwners, exitcode.Unavailable},
+		{ErrNoStart, exitcode.NoStart},
 	} {
 		if errors.Is(err, c.kind) {
 			return c.code

@@ -93,7 +93,7 @@ func actionRun(ctx context.Context, a *cli.App) error {
 		select {
 		case s := <-signals:
 			if n, ok := s.(syscall.Signal); ok {
-				return exitcode.With(128+int(n), nil)
+				return exitcode.With(exitcode.Signal+int(n), nil)
 			}
 		default:
 		}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/org/claude-sandbox/firewall/control"
 	"github.com/org/claude-sandbox/internal/test/enginetest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/sandbox/runplan"
@@ -44,14 +45,19 @@ func TestAllowReachesARunThatWorks(t *testing.T) {
 	}
 
 	env := map[string]string{"XDG_CONFIG_HOME": t.TempDir(), "XDG_STATE_HOME": filepath.Dir(r.state()), "HOME": t.TempDir()}
-	allow := func(args ...string) string {
-		t.Helper()
+	devc := func(args ...string) (string, int) {
 		var out bytes.Buffer
 		a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: func(name string) string { return env[name] }}
-		if code := a.main(t.Context(), append(args, "--project", r.Dir)); code != 0 {
-			t.Errorf("%s: exit %d: %s", strings.Join(args, " "), code, &out)
+		code := a.main(t.Context(), append(args, "--project", r.Dir))
+		return out.String(), code
+	}
+	allow := func(args ...string) string {
+		t.Helper()
+		out, code := devc(args...)
+		if code != 0 {
+			t.Errorf("%s: exit %d: %s", strings.Join(args, " "), code, out)
 		}
-		return out.String()
+		return out
 	}
 	if out := allow("allow", entry); !strings.Contains(out, entry+" is open now in the run ") || strings.Contains(out, "20200102") {
 		t.Errorf("said %s", out)
@@ -66,6 +72,12 @@ func TestAllowReachesARunThatWorks(t *testing.T) {
 	}
 	if out := allow("preset", "anthropic"); !strings.Contains(out, "the preset anthropic stays closed") {
 		t.Errorf("said %s", out)
+	}
+	// A firewall that does not answer is said: what the file opens is closed in its run.
+	dockerOutput(t, "exec", runplan.FirewallContainer(filepath.Base(onlyRun(t, r.state()))), "rm", control.Path(runplan.AuditPath, true))
+	said, code := devc("allow", "unheard.example.com")
+	if code != exitFailed || !strings.Contains(said, "error: ") {
+		t.Errorf("exit %d: %s", code, said)
 	}
 	if err := os.WriteFile(filepath.Join(r.Dir, "go"), nil, 0o644); err != nil {
 		t.Fatal(err)

@@ -167,6 +167,28 @@ func TestAShellOnATerminal(t *testing.T) {
 	}
 }
 
+// The clipboard of a person's terminal is a program's to write where the person says so, and
+// on that terminal alone.
+func TestTheClipboardOfATerminal(t *testing.T) {
+	t.Parallel()
+	s, _ := onScreen(t, fakeapi.Script{}, "--shell --clipboard; echo code=$?")
+	s.run("set-option", "-s", "set-clipboard", "on")
+	clipboard := func() string { return s.run("list-buffers", "-F", "#{buffer_sample}") }
+	s.expect("agent@")
+	s.press("printf '\\033]52;c;YWxsb3dlZA==\\a'", "Enter")
+	waitFor(t, func() bool { return clipboard() == "allowed\n" })
+	s.press("C-p", "C-q")
+	s.expect("code=0")
+	s.press("clear; sbx attach; echo left=$?", "Enter")
+	s.expect("agent@")
+	s.press("printf '\\033]52;c;c3RvbGVu\\a'; echo 'it is pri''nted'; exit 0", "Enter")
+	s.expect("it is printed")
+	s.expect("left=0")
+	if got := clipboard(); got != "allowed\n" {
+		t.Errorf("the clipboard holds %q", got)
+	}
+}
+
 // A person looks into a run that goes on: a shell and a command in its sandbox, as the
 // agent's user and without privileges, its state, and its end. A program that was started there
 // ends with whoever started it.
@@ -185,6 +207,11 @@ func TestLookIntoARun(t *testing.T) {
 	if out, code := devc("in", "exec", "long", "--", "sh", "-c", "cat; id -u; pwd; grep -E 'CapEff|NoNewPrivs|Seccomp:' /proc/self/status; exit 5"); code != 5 ||
 		out != "in1000\n/workspace\nCapEff:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2\n" {
 		t.Errorf("exec ends with %d: %s", code, out)
+	}
+	for program, want := range map[string]int{"/etc/passwd": 126, "no-such-program": 127} {
+		if out, code := devc("", "exec", "long", "--", program); code != want || !strings.Contains(out, program) {
+			t.Errorf("exec of %s ends with %d: %s", program, code, out)
+		}
 	}
 	if out, code := devc("", "exec", "--", "curl", "-sS", "-m", "5", "https://example.com"); code == 0 {
 		t.Errorf("a command reaches what the agent does not: %s", out)
