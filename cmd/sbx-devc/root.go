@@ -24,10 +24,16 @@ func root(a *cli.App) *cobra.Command {
 		Use:           "sbx-devc",
 		Version:       machine.ProgramVersion(),
 		Short:         "Let Claude Code work freely in a sandbox that it cannot undo",
+		Example:       "  sbx-devc run\n  sbx-devc run \"fix the failing test\"",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if len(a.Args) > 0 {
+				return cli.Uncommanded(cmd, a.Args)
+			}
+			return cmd.Help()
+		},
 	}
 	root.SetIn(a.Stdin)
 	root.SetOut(a.Stdout)

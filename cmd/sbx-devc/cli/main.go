@@ -57,7 +57,7 @@ func Main(ctx context.Context, a *App, root func(*App) *cobra.Command, args []st
 		exit = &exitcode.Error{Code: exitcode.Internal, Err: err}
 	default:
 		// An unknown command or flag, a wrong number of arguments, a flag's value.
-		exit = &exitcode.Error{Code: usageCode(cmd), Err: usageError(cmd, err)}
+		exit = &exitcode.Error{Code: usageCode(cmd), Err: usageError(cmd, args, err)}
 	}
 	if exit.Err != nil {
 		a.PrintError(exit.Err)

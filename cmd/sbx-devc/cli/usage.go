@@ -77,22 +77,25 @@ func Exclusive(cmd *cobra.Command, flags ...string) {
 	}
 }
 
-// usageError puts an error about the command line into words that name what was
+// usageError puts an error about the command line args into words that name what was
 // typed, with what was most likely meant as the hint.
-func usageError(cmd *cobra.Command, err error) error {
+func usageError(cmd *cobra.Command, args []string, err error) error {
 	hint := fmt.Sprintf("see '%s --help'", cmd.CommandPath())
 	var unknown *pflag.NotExistError
 	var value *pflag.InvalidValueError
+	var lacks *pflag.ValueRequiredError
 	var argument *argumentError
 	switch {
 	case errors.As(err, &unknown):
 		var known []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 		if line := replacement(cmd, unknown.GetSpecifiedName()); line != "" {
-			hint = line + "; " + hint
+			hint = inFull(line, cmd, args) + "; " + hint
 			break
 		}
 		hint = Suggestion(unknown.GetSpecifiedName(), "--", known) + hint
+	case errors.As(err, &lacks):
+		hint = fmt.Sprintf("write --%s %s; %s", lacks.GetFlag().Name, placeholder(lacks.GetFlag()), hint)
 	case errors.As(err, &value):
 		if why := WrongValue(value.GetFlag().Value.Type(), value.GetValue()); why != "" {
 			err = fmt.Errorf("%q for \"--%s\" is %s", value.GetValue(), value.GetFlag().Name, why)
@@ -100,7 +103,7 @@ func usageError(cmd *cobra.Command, err error) error {
 	case !errors.As(err, &argument):
 	case cmd.HasAvailableSubCommands():
 		if line := replacedArgument(argument.args[0]); line != "" && (!cmd.HasParent() || cmd.Name() == sandboxCommand) {
-			hint = line + "; " + hint
+			hint = inFull(line, cmd, args) + "; " + hint
 			break
 		}
 		hint = Suggestion(argument.args[0], "", commandNames(cmd)) + hint

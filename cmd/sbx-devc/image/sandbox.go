@@ -11,8 +11,10 @@ func SandboxCommand(a *cli.App) *cobra.Command {
 	sandbox := &cobra.Command{
 		Use:   "sandbox",
 		Short: "Build the image that run takes by default, and say what a run here would use",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Long: `Build the image that run takes by default, and say what a run here would use. Claude Code
+in a sandbox is 'sbx-devc run'.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	sandbox.AddCommand(sandboxBuildCommand(a))
 	return sandbox

@@ -25,9 +25,9 @@ type mcpFlags struct {
 
 func (o *mcpFlags) Register(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.configs, "mcp-config", nil,
-		"start the MCP servers of this JSON or YAML file in the sandbox; ${NAME} is the agent's variable or secret")
+		"start the MCP servers of this JSON or YAML `FILE` in the sandbox; ${NAME} is the agent's variable or secret")
 	f.StringArrayVar(&o.through, "mcp-passthrough", nil,
-		"let the agent ask an MCP server on this machine, NAME=http://127.0.0.1:PORT/PATH or NAME=unix:/PATH; it is outside of the sandbox")
+		"let the agent ask an MCP server on this machine, `NAME=ADDRESS`: http://127.0.0.1:PORT/PATH or unix:/PATH; it is outside of the sandbox")
 	f.StringSliceVar(&o.Servers, "mcp-servers", nil, "start these MCP servers alone, by name, of those in settings and --mcp-config")
 }
 

@@ -35,7 +35,7 @@ func (o *profileFlags) Register(f *pflag.FlagSet) {
 	f.StringVar(&o.name, "profile", "",
 		"with the settings of this profile, and with the conversations and notes that earlier runs of the project left under it")
 	f.StringArrayVar(&o.persist, "persist", nil,
-		"keep this folder of the agent's home for later runs of the project, such as .local/share/tool")
+		"keep this folder of the agent's home, a `PATH`, for later runs of the project, such as .local/share/tool")
 	f.BoolVar(&o.fresh, "fresh", false, "with nothing that earlier runs left, and leave that as it is: conversations, kept folders, caches")
 }
 

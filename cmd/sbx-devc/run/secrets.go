@@ -32,15 +32,15 @@ type SecretFlags struct {
 
 func (o *SecretFlags) Register(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.secrets, "secret", nil,
-		"give the agent a secret, NAME or NAME=SOURCE: env:VARIABLE (default), op://…, keyring:SERVICE/ACCOUNT, pass:ENTRY, "+
+		"give the agent a secret, NAME or `NAME=SOURCE`: env:VARIABLE (default), op://…, keyring:SERVICE/ACCOUNT, pass:ENTRY, "+
 			"file:PATH, cmd:COMMAND")
 	f.StringArrayVar(&o.keys, "key", nil,
-		"have a secret go with the requests of an entry, and stay outside: 'NAME[=SOURCE] for git:github.com/acme/app'; "+
+		"have a secret go with the requests of an entry, and stay outside: `'NAME[=SOURCE] for ENTRY'`, such as git:github.com/acme/app; "+
 			"sources as of --secret, and gh:HOST, git:https://HOST/PATH")
 	f.StringSliceVar(&o.NoSecrets, "no-secret", nil, "run without this secret of your settings or the project's")
 	f.BoolVar(&o.noAPIKey, "no-api-key", false, "do not use ANTHROPIC_API_KEY, for an account whose token is CLAUDE_CODE_OAUTH_TOKEN")
-	f.StringArrayVar(&o.env, "env", nil, "give the agent a variable, NAME=VALUE, or NAME for your own value")
-	f.StringArrayVar(&o.envFiles, "env-file", nil, "give the agent the variables of a file, NAME=VALUE or NAME a line")
+	f.StringArrayVar(&o.env, "env", nil, "give the agent a variable, `NAME=VALUE`, or NAME for your own value")
+	f.StringArrayVar(&o.envFiles, "env-file", nil, "give the agent the variables of a `FILE`, NAME=VALUE or NAME a line")
 	f.StringSliceVar(&o.envPrefixes, "env-prefix", nil,
 		"pass your variables with this prefix, but none of Claude's that choose where it connects and what it obeys (default CLAUDE_)")
 }

@@ -31,7 +31,7 @@ func (o *workspaceFlags) Register(f *pflag.FlagSet) {
 			"clone (of the last commit) or none (an empty folder)")
 	f.BoolVar(&o.none, "no-mount", false, "the same as --workspace none")
 	f.StringArrayVar(&o.mounts, "mount", nil,
-		"a folder or file in addition: HOST:CONTAINER[:ro], or type=bind,source=HOST,target=CONTAINER[,readonly]")
+		"a folder or file in addition: `HOST:CONTAINER[:ro]`, or type=bind,source=HOST,target=CONTAINER[,readonly]")
 }
 
 // give adds what the flags say to settings.
