@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/test/enginetest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/sandbox/changes"
 	"github.com/org/claude-sandbox/sandbox/runplan"
@@ -185,8 +186,8 @@ exec dockerd --host tcp://%s:2376 --host unix://%s --tlsverify --tlscacert ca.pe
 	t.Setenv("DOCKER_HOST", "tcp://"+farAddress+":2376")
 	t.Setenv("DOCKER_TLS_VERIFY", "1")
 	t.Setenv("DOCKER_CERT_PATH", dir)
-	e := awaitEngine(t)
-	importImage(t, podmanImage, packPrograms)
+	e := enginetest.Await(t)
+	enginetest.ImportImage(t, enginetest.SmallImage, enginetest.PackPrograms(nil))
 	return e
 }
 
@@ -203,7 +204,7 @@ func TestUserOfAFarEngine(t *testing.T) {
 	if !e.Remote() || !engine.Elsewhere(os.Getenv) {
 		t.Errorf("%s is of this machine", e.Host())
 	}
-	carriedJob(t, e, podmanImage, workspace.Copy)
+	carriedJob(t, e, enginetest.SmallImage, workspace.Copy)
 	readFarJob(t, e)
 	killedFarJob(t, e)
 	t.Setenv("DOCKER_HOST", "unix://"+forwarded)
@@ -212,7 +213,7 @@ func TestUserOfAFarEngine(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	defer near.Close()
-	carriedJob(t, near, podmanImage, workspace.Clone)
+	carriedJob(t, near, enginetest.SmallImage, workspace.Clone)
 }
 
 // readFarJob has an agent on another machine's engine read the project as it is, which it
@@ -224,7 +225,7 @@ func readFarJob(t *testing.T, e *engine.Engine) {
 	before := snapshot(t, r.dir)
 	o := onCopy(workspace.ReadOnly, `cat a.txt; git log -1 --format=%s; ! touch new 2>/dev/null; ! echo x 2>/dev/null >a.txt; rm -rf a.txt 2>/dev/null; cat a.txt`)
 	o.Remote = true
-	tr := (&trial{options: o, dir: r.dir, image: podmanImage}).run(t, e)
+	tr := (&trial{options: o, dir: r.dir, image: enginetest.SmallImage}).run(t, e)
 	if tr.err != nil || tr.stdout.String() != "not committed\none\nnot committed\n" {
 		t.Errorf("%v: %q %s", tr.err, tr.stdout.String(), tr.stderr.String())
 	}
@@ -266,7 +267,7 @@ func TestFarSupervisorToKill(t *testing.T) {
 	}
 	o := onCopy(workspace.Clone, `echo work >work; echo evil >.git/config; echo ready; exec 3<> <(:); while :; do read -t 1 -u 3; done`)
 	o.Remote = true
-	tr := &trial{options: o, dir: dir, image: podmanImage, live: filepath.Join(dir, "../live"), state: filepath.Join(dir, "../state")}
+	tr := &trial{options: o, dir: dir, image: enginetest.SmallImage, live: filepath.Join(dir, "../live"), state: filepath.Join(dir, "../state")}
 	tr.during = func(*runplan.Plan, *workspace.Workspace) {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}

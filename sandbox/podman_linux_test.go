@@ -19,93 +19,17 @@ import (
 
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/terminal"
-	"github.com/org/claude-sandbox/internal/test/testenv"
+	"github.com/org/claude-sandbox/internal/test/enginetest"
 	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace"
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
-// podmanImage is what firewall and agent need, made of this machine's own
-// programs: an image with Claude Code would cost this test most of its time.
-const podmanImage = "localhost/sbx-podman-test:latest"
-
-// podmanLimits keep Podman 4.3 from setting limits everywhere that root may not raise to.
-const podmanLimits = `[containers]
-default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
-[engine]
-cgroup_manager = "cgroupfs"
-lock_type = "file"
-events_logger = "file"
-`
-
-// startPodman starts a Podman of this test's own, which has podmanImage, in
-// namespaces that go with it: its bridge, rules and mounts are nobody else's, and
-// the programs that it leaves behind for minutes end.
-func startPodman(t *testing.T) *engine.Engine {
-	t.Helper()
-	testenv.Root(t)
-	return servePodman(t, t.TempDir(), "unshare", "--net", "--mount", "--mount-proc", "--pid", "--fork", "--kill-child")
-}
-
-// servePodman starts a Podman that keeps everything in dir and has podmanImage. before is
-// the program that starts it, with its arguments; none = nobody.
-func servePodman(t *testing.T, dir string, before ...string) *engine.Engine {
-	t.Helper()
-	program := testenv.Program(t, "podman")
-	conf := podmanLimits
-	if _, err := exec.LookPath("runc"); err == nil { // crun 1.8 takes no machine with both versions of control groups
-		conf += "runtime = \"runc\"\n"
-	}
-	if err := os.WriteFile(dir+"/containers.conf", []byte(conf), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	podman := func(args ...string) *exec.Cmd {
-		args = slices.Concat(before, []string{program, "--root", dir + "/root", "--runroot", dir + "/run", "--tmpdir", dir + "/tmp",
-			"--storage-driver", "overlay"}, args)
-		cmd := exec.Command(args[0], args[1:]...)
-		cmd.Env = append(os.Environ(), "CONTAINERS_CONF="+dir+"/containers.conf")
-		cmd.Dir = dir // a program of Podman's leaves a file where it was started
-		return cmd
-	}
-	socket := filepath.Join(dir, "podman.sock")
-	service := podman("system", "service", "--time", "0", "unix://"+socket)
-	if err := service.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = service.Process.Kill()
-		_ = service.Wait()
-	})
-	t.Setenv("DOCKER_HOST", "unix://"+socket)
-	e := awaitEngine(t)
-	importImage(t, podmanImage, packPrograms)
-	return e
-}
-
-// importImage makes an image of the archive that pack writes, on the engine that
-// DOCKER_HOST names.
-func importImage(t *testing.T, name string, pack func(io.Writer) error) {
-	t.Helper()
-	load := exec.CommandContext(t.Context(), testenv.Program(t, "docker"), "import", "-", name)
-	in, err := load.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	packed := make(chan error, 1)
-	go func() { packed <- errors.Join(pack(in), in.Close()) }()
-	if out, err := load.CombinedOutput(); err != nil {
-		t.Fatalf("importing %s: %v: %s", name, err, out)
-	}
-	if err := <-packed; err != nil {
-		t.Fatal(err)
-	}
-}
-
 // seesLinks looks for a link that leads nowhere in an image, which a run must see: what it
 // mounts there would be made in the project.
 func seesLinks(t *testing.T, e *engine.Engine) {
 	t.Helper()
-	importImage(t, "localhost/sbx-links-test:latest", func(w io.Writer) error {
+	enginetest.ImportImage(t, "localhost/sbx-links-test:latest", func(w io.Writer) error {
 		tw := tar.NewWriter(w)
 		link := &tar.Header{Typeflag: tar.TypeSymlink, Name: runplan.InitFolder[1:], Linkname: runplan.WorkspaceTarget + "/x", Mode: 0o777}
 		return errors.Join(tw.WriteHeader(link), tw.Close())
@@ -116,104 +40,20 @@ func seesLinks(t *testing.T, e *engine.Engine) {
 	}
 }
 
-// awaitEngine connects to the engine that DOCKER_HOST names as soon as it answers.
-func awaitEngine(t *testing.T) *engine.Engine {
-	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
-		e, err := engine.Connect(t.Context())
-		if err == nil {
-			t.Cleanup(func() { e.Close() })
-			return e
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-	}
-}
-
-// packPrograms writes an archive of a small system to w: the packet filter's
-// programs, a shell and what the test's agent uses, with their libraries.
-func packPrograms(w io.Writer) error {
-	tw := tar.NewWriter(w)
-	done := map[string]bool{}
-	var addFolder func(dir string) error
-	addFolder = func(dir string) error { // left out, Docker would make one that nobody can search
-		if dir == "/" || done[dir] {
-			return nil
-		}
-		done[dir] = true
-		return errors.Join(addFolder(filepath.Dir(dir)), tw.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir[1:] + "/", Mode: 0o755}))
-	}
-	if err := addFolder("/usr/local"); err != nil {
-		return err
-	}
-	var add func(name string) error
-	add = func(name string) error {
-		if done[name] {
-			return nil
-		}
-		done[name] = true
-		data, err := os.ReadFile(name)
-		if err := errors.Join(err, addFolder(filepath.Dir(name))); err != nil {
-			return err
-		}
-		if err := tw.WriteHeader(&tar.Header{Name: name[1:], Mode: 0o755, Size: int64(len(data))}); err != nil {
-			return err
-		}
-		if _, err := tw.Write(data); err != nil {
-			return err
-		}
-		out, _ := exec.Command("ldd", name).Output() // fails for what has no libraries
-		for word := range strings.FieldsSeq(string(out)) {
-			if strings.HasPrefix(word, "/") {
-				if err := add(word); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}
-	programs := []string{"/bin/sh", "bash", "cat", "cut", "git", "grep", "id", "ipset", "ln", "mkdir", "rm", "stat"}
-	for _, p := range []string{"iptables", "ip6tables"} {
-		for _, variant := range []string{"", "-nft", "-legacy"} {
-			programs = append(programs, p+variant, p+variant+"-restore", p+variant+"-save")
-		}
-	}
-	for _, p := range programs {
-		path, err := exec.LookPath(p)
-		if err == nil {
-			err = add(path)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	modules, err := filepath.Glob("/usr/lib/*/xtables")
-	for _, dir := range modules {
-		err = errors.Join(err, filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			return add(name)
-		}))
-	}
-	return errors.Join(err, tw.Close())
-}
-
 // The main job on Podman: the firewall stands and records, the agent works in the
 // project without a capability, and cannot write what is protected.
 func TestRunOnPodman(t *testing.T) {
-	e := startPodman(t)
+	e := enginetest.StartPodman(t, nil)
 	mainJob(t, e, 1000)
 	commitJob(t, e)
 	execJob(t, e)
 	seesLinks(t, e)
 }
 
-// mainJob runs an agent, which must be the user uid, on an engine that has podmanImage.
+// mainJob runs an agent, which must be the user uid, on an engine that has enginetest.SmallImage.
 func mainJob(t *testing.T, e *engine.Engine, uid int) {
 	t.Helper()
-	tr := (&trial{image: podmanImage, git: true, options: runplan.Options{
+	tr := (&trial{image: enginetest.SmallImage, git: true, options: runplan.Options{
 		Claude: runplan.Claude{Command: []string{"bash", "-c", `
 echo work >file && cat file
 cat .git/HEAD; echo evil >.git/config; echo evil >.git/new && cat .git/new
@@ -253,14 +93,14 @@ exit 7`}},
 }
 
 // commitJob has commits made by an agent, and what it left uncommitted in one, come back
-// from the project and from a clone of it, on an engine that has podmanImage.
+// from the project and from a clone of it, on an engine that has enginetest.SmallImage.
 func commitJob(t *testing.T, e *engine.Engine) {
 	t.Helper()
 	for _, mode := range []workspace.Mode{workspace.Bind, workspace.Clone} {
 		r := newRepository(t)
 		o := runplan.Options{Folders: runplan.Folders{CommitLeft: true}, Claude: runplan.Claude{Command: []string{"bash", "-c", "set -e; echo b >b; git add b; git commit -q -m mine; echo c >c"}}}
 		o.User.Workspace.Mode = string(mode)
-		tr := (&trial{image: podmanImage, dir: r.dir, options: o}).run(t, e)
+		tr := (&trial{image: enginetest.SmallImage, dir: r.dir, options: o}).run(t, e)
 		if tr.err != nil || len(tr.result.Commits) != 1 || tr.result.Commits[0].Count != 2 {
 			t.Errorf("%s: %v, exit code %d, commits %+v, said %q\n%s", mode, tr.err, tr.result.ExitCode, tr.result.Commits, tr.said, tr.stderr.String())
 			continue
@@ -272,10 +112,10 @@ func commitJob(t *testing.T, e *engine.Engine) {
 }
 
 // execJob runs a program in an agent's container that goes on, on an engine that has
-// podmanImage.
+// enginetest.SmallImage.
 func execJob(t *testing.T, e *engine.Engine) {
 	t.Helper()
-	tr := &trial{image: podmanImage, options: shell("echo ready; until test -e go; do read -t 0.1 <> <(:); done; cat go")}
+	tr := &trial{image: enginetest.SmallImage, options: shell("echo ready; until test -e go; do read -t 0.1 <> <(:); done; cat go")}
 	tr.during = func(p *runplan.Plan, w *workspace.Workspace) {
 		var out, problems bytes.Buffer
 		code, err := Exec(t.Context(), e, p.ID, ExecOptions{Command: []string{"bash", "-c", "cat; id -u; echo x >&2; exit 9"},
@@ -322,7 +162,7 @@ func terminalJob(t *testing.T, e *engine.Engine) {
 	typed, keyboard := io.Pipe()
 	screen := &handTerminal{typed, &notifier{ready: make(chan struct{})}, make(chan terminal.Size, 1)}
 	screen.sizes <- terminal.Size{Columns: 91, Rows: 17}
-	tr := &trial{image: podmanImage, options: runplan.Options{Claude: runplan.Claude{Terminal: true, Shell: true, Command: []string{"bash", "--norc"}}}, terminal: screen}
+	tr := &trial{image: enginetest.SmallImage, options: runplan.Options{Claude: runplan.Claude{Terminal: true, Shell: true, Command: []string{"bash", "--norc"}}}, terminal: screen}
 	go func() {
 		_, _ = io.WriteString(keyboard, "shopt -s checkwinsize; until id >/dev/null; ((COLUMNS == 91 && LINES == 17)); do :; done; echo $((6*7)) re''ady; read answer; exit $answer\n")
 		<-screen.shown.ready
@@ -350,12 +190,12 @@ func TestSupervisorToKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	(&trial{image: podmanImage, dir: dir, options: shell(`trap "" HUP INT TERM
+	(&trial{image: enginetest.SmallImage, dir: dir, options: shell(`trap "" HUP INT TERM
 exec 3<> <(:); while :; do echo x >>work; read -t 0.05 -u 3; done`)}).run(t, e)
 }
 
 // Attack: the same as TestAttackTheSupervisorIsKilled in cmd/sbx-devc, on Podman.
-func TestKilledOnPodman(t *testing.T) { killedJob(t, startPodman(t)) }
+func TestKilledOnPodman(t *testing.T) { killedJob(t, enginetest.StartPodman(t, nil)) }
 
 // killedJob kills the program of a run outright: its containers end, and the agent with them.
 func killedJob(t *testing.T, e *engine.Engine) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/test/enginetest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace"
@@ -80,7 +81,7 @@ func TestUserOfRootlessPodman(t *testing.T) {
 	if dir == "" {
 		return
 	}
-	e := servePodman(t, dir)
+	e := enginetest.ServePodman(t, dir, nil)
 	mainJob(t, e, rootlessFarUser)
 	commitJob(t, e)
 	execJob(t, e)
@@ -110,7 +111,7 @@ func folderForAll(t *testing.T) string {
 }
 
 // serveRootlessDocker starts a Docker of this user that keeps everything in dir and has
-// podmanImage.
+// enginetest.SmallImage.
 func serveRootlessDocker(t *testing.T, dir string) *engine.Engine {
 	t.Helper()
 	testenv.Program(t, "dockerd")
@@ -138,8 +139,8 @@ func serveRootlessDocker(t *testing.T, dir string) *engine.Engine {
 		}
 	})
 	t.Setenv("DOCKER_HOST", address)
-	e := awaitEngine(t)
-	importImage(t, podmanImage, packPrograms)
+	e := enginetest.Await(t)
+	enginetest.ImportImage(t, enginetest.SmallImage, enginetest.PackPrograms(nil))
 	return e
 }
 
@@ -151,13 +152,13 @@ func TestUserOfRootlessDocker(t *testing.T) {
 		return
 	}
 	e := serveRootlessDocker(t, dir)
-	tr := (&trial{image: podmanImage, options: shell("echo began")}).run(t, e)
+	tr := (&trial{image: enginetest.SmallImage, options: shell("echo began")}).run(t, e)
 	if !errors.Is(tr.err, runplan.ErrOwners) || ExitCode(tr.err) != 69 || tr.stdout.String() != "" || !strings.Contains(diag.HintOf(tr.err), "--workspace clone") {
 		t.Errorf("bind: %v, %q", tr.err, diag.HintOf(tr.err))
 	}
-	carriedJob(t, e, podmanImage, workspace.Copy)
+	carriedJob(t, e, enginetest.SmallImage, workspace.Copy)
 	for _, mode := range []workspace.Mode{workspace.ReadOnly, workspace.None} {
-		tr := &trial{image: podmanImage, options: shell(`
+		tr := &trial{image: enginetest.SmallImage, options: shell(`
 cat main.go
 (echo x >main.go) 2>/dev/null && echo WROTE
 (echo x >/dev/tcp/203.0.113.7/4444) 2>/dev/null && echo REACHED
