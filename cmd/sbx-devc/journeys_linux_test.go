@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/internal/fakeapi"
+	"github.com/org/claude-sandbox/internal/test/canarytest"
 	"github.com/org/claude-sandbox/internal/test/enginetest"
 	"github.com/org/claude-sandbox/internal/test/registrytest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
@@ -197,6 +198,11 @@ func newWalk(t *testing.T, uid int) *walk {
 	t.Cleanup(func() { os.RemoveAll(base) })
 	w := &walk{t: t, uid: uid, home: filepath.Join(base, "home"), project: filepath.Join(base, "home", "app"),
 		script: &fakeapi.Server{APIKey: "sk-ant-key-of-this-test"}}
+	t.Cleanup(func() {
+		for _, folder := range []string{".local", ".config"} {
+			canarytest.Folder(t, filepath.Join(w.home, folder), canarytest.Forms("sk-ant-key-of-this-test"))
+		}
+	})
 	for _, dir := range []string{w.home, w.project} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)

@@ -51,7 +51,14 @@ func runProgram(t testing.TB, env []string, args ...string) *programRun {
 	cmd.Env = append(os.Environ(), append([]string{"XDG_STATE_HOME=" + t.TempDir(), "ANTHROPIC_API_KEY=sk-ant-key-of-this-test"}, env...)...)
 	cmd.Dir = project
 	r := &programRun{Cmd: cmd, engine: e}
-	t.Cleanup(func() { canarytest.Folder(t, r.state(), canarytest.Forms("sk-ant-key-of-this-test")) })
+	t.Cleanup(func() {
+		forms := canarytest.Forms("sk-ant-key-of-this-test")
+		canarytest.Folder(t, r.state(), forms)
+		canarytest.Folder(t, project, forms)
+		if said, err := os.ReadFile(r.output); err == nil {
+			canarytest.Text(t, "standard error", said, forms)
+		}
+	})
 	return r
 }
 
