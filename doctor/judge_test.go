@@ -48,7 +48,7 @@ func TestFindings(t *testing.T) {
 		{"Docker without root", func(f *Facts) { f.Engine.Rootless = true }, "engine", Warning, "a clone of your last commit"},
 		{"another machine's", func(f *Facts) { f.Engine.Remote = true }, "engine", Note, "a clone of your last commit"},
 		{"no netfilter", func(f *Facts) { f.FirewallErr = errors.New("no chain") }, "firewall", Missing, "sudo modprobe -a ip_tables"},
-		{"not tried", func(f *Facts) { f.FirewallTried = false }, "firewall", Note, "sbx-devc sandbox build"},
+		{"not tried", func(f *Facts) { f.FirewallTried = false }, "firewall", Note, "the first run builds it"},
 		{"no limits", func(f *Facts) { f.Engine.Lacks = []string{"memory", "pids"} }, "limits", Warning, "delegate"},
 		{"little memory", func(f *Facts) { f.Engine.Memory = 1 << 30 }, "memory", Warning, "2 GiB"},
 		{"no key", func(f *Facts) { f.KeyErr = diag.WithHint(errors.New("no key"), "sbx-devc login") }, "key", Missing, "sbx-devc login"},

@@ -394,6 +394,7 @@ func TestDiscard(t *testing.T) {
 	r.answers = ""
 	r.shell(r.project, "echo mine >>src/a.go")
 	r.wants(r.devc("discard", "--yes", reviewedID), exitFailed, "src/a.go: it has changed since", "src/b.go: brought back", "new.bin: removed")
+	r.wants(r.devc("review", reviewedID), exitOK, "0 changes accepted, 4 refused, 1 undecided")
 	if got := r.shell(r.project, "cat src/a.go; git status --short"); got != "a\na2\nmine\n M src/a.go\n" {
 		t.Errorf("%s", got)
 	}

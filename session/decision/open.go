@@ -359,6 +359,19 @@ func (r *Run) Undecided() (n int) {
 	return n
 }
 
+// Decided is how many hunks were accepted, and how many refused.
+func (r *Run) Decided() (accepted, refused int) {
+	for _, h := range r.hunks() {
+		switch stays, known := r.Taken[h.ID]; {
+		case known && stays:
+			accepted++
+		case known:
+			refused++
+		}
+	}
+	return accepted, refused
+}
+
 // accepted are the paths of which at least one hunk was accepted.
 func (r *Run) accepted() (paths []string) {
 	for f, h := range r.hunks() {

@@ -191,7 +191,8 @@ func (h helper) run(ctx context.Context) (string, error) {
 	program, err := hostprogram.Find(h.argv[0])
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		return "", diag.WithHint(fmt.Errorf("the program %s is not installed", h.argv[0]), "%s", h.hint)
+		return "", diag.WithHint(fmt.Errorf("the program %s is not installed", h.argv[0]), "install %s, or give another source with "+
+			"--secret NAME=SOURCE, or leave it out with --no-secret NAME", h.argv[0])
 	case err != nil:
 		return "", err
 	}

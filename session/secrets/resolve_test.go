@@ -93,8 +93,9 @@ func TestWithoutOneSecretThereIsNone(t *testing.T) {
 		t.Error("there is no hint")
 	}
 	t.Setenv("PATH", t.TempDir())
-	if _, err := s.Resolve(t.Context(), []Wanted{{Name: "OP", From: "op://a/b/c"}}); err == nil || !strings.Contains(err.Error(), "op is not installed") {
-		t.Errorf("got %v", err)
+	if _, err := s.Resolve(t.Context(), []Wanted{{Name: "OP", From: "op://a/b/c"}}); err == nil ||
+		!strings.Contains(err.Error(), "op is not installed") || !strings.Contains(diag.HintOf(err), "install op") {
+		t.Errorf("got %v, hint %q", err, diag.HintOf(err))
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()

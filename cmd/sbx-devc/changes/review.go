@@ -104,6 +104,9 @@ func showReview(ctx context.Context, a *cli.App, o reviewOptions, args []string)
 		return run.Review.WriteText(a.Stdout, screenRows, screenColumns)
 	}
 	if to == nil && len(decided) == 0 && !o.commit {
+		if accepted, refused := run.Decided(); accepted+refused > 0 {
+			defer a.SayLine("%s accepted, %d refused, %d undecided", visible.Count(accepted, "change"), refused, run.Undecided())
+		}
 		return run.Review.WriteText(a.Stdout, screenRows, screenColumns)
 	}
 	if to != nil {

@@ -103,7 +103,11 @@ func take(ctx context.Context, a *cli.App, o migrateOptions, dir string) error {
 	if err != nil {
 		return exitcode.With(exitcode.Internal, diag.WithHint(err, "%s is as it was", name))
 	}
-	if bytes.Equal(before, after) {
+	switch {
+	case !bytes.Equal(before, after):
+	case len(plan.Taken) == 0: // what was left has its reasons
+		return nil
+	default:
 		a.SayLine("%s has all of it already", name)
 		return nil
 	}
