@@ -188,6 +188,26 @@ func TestReviewOnATerminal(t *testing.T) {
 	}
 }
 
+// What git ignores, as the packages of an install, is accepted with all else and is no part
+// of the commit; nor is it in a folder below the repository's.
+func TestAcceptedFilesThatGitIgnoresAreNotCommitted(t *testing.T) {
+	const edits = `echo a2 >>src/a.go; mkdir -p node_modules/x logs; echo 1 >node_modules/x/i.js; echo 1 >logs/kept.log; echo '*.tmp' >logs/.gitignore
+		echo 1 >logs/a.tmp; echo new >':(top)x'; echo tracked >>old.log`
+	r := newReviewedRun(t, someFiles+`; echo old >old.log; git add old.log; printf '%s\n' node_modules '*.log' '!kept.log' >.gitignore`, edits, false)
+	r.wants(r.devc("review", "--auto-apply", "**", "--accept-dangerous", "**", "--commit", reviewedID), exitOK, "-accepted")
+	if got := r.shell(r.project, "git diff --name-only main sbx/"+reviewedID+"-accepted"); got != ":(top)x\nlogs/.gitignore\nlogs/kept.log\nold.log\nsrc/a.go\n" {
+		t.Errorf("the commit has\n%s", got)
+	}
+	// The project is a part of its repository.
+	r = newReviewedRun(t, someFiles+`; mv .git ..; cd ..; echo node_modules >.gitignore; mkdir -p node_modules`, `echo a2 >>src/a.go; mkdir node_modules; echo 1 >node_modules/i.js`, false)
+	r.wants(r.devc("review", "--auto-apply", "**", "--commit", reviewedID), exitOK, "-accepted")
+	if got := r.shell(r.project, "git diff --name-only main sbx/"+reviewedID+"-accepted"); got != "project/src/a.go\n" {
+		t.Errorf("the commit has\n%s", got)
+	}
+	r = newReviewedRun(t, someFiles+`; echo node_modules >.gitignore`, `mkdir node_modules; echo 1 >node_modules/i.js`, false)
+	r.wants(r.devc("review", "--auto-apply", "**", "--commit", reviewedID), exitFailed, "git ignores everything")
+}
+
 // Attack: a change is so long that what is dangerous about it leaves the screen before the
 // question comes.
 func TestAttackALongChangePushesItsDangerAway(t *testing.T) {

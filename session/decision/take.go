@@ -30,7 +30,8 @@ func OpenToTake(h runs.Home, folder string) (*Run, error) {
 	}
 	err = fmt.Errorf("the agent of the run %s made no commits in %s", r.Work.Run, r.Project)
 	if len(r.Review.Files) > 0 {
-		err = diag.WithHint(err, "the files that it changed are there already: sbx-devc review %s", r.Work.Run)
+		err = diag.WithHint(err, "the files that it changed are there already: sbx-devc review %s; "+
+			"with 'run --commit' the last commit has what the agent leaves", r.Work.Run)
 	}
 	return nil, exitcode.With(exitcode.NoInput, err)
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
@@ -17,13 +18,19 @@ import (
 
 // Commit makes a branch with one commit on top of what is checked out in the repository
 // around a folder: the given paths below the folder, as they are there now. A path that
-// is gone is removed. It changes neither files nor the index, runs no hook and no
-// filter, and replaces no branch. It returns the commit's name.
+// is gone is removed, and one that git ignores there stays away. It changes neither files
+// nor the index, runs no hook and no filter, and replaces no branch. It returns the
+// commit's name; the error wraps ErrIgnored where nothing is left to commit.
 func Commit(ctx context.Context, folder, branch, message string, paths []string) (string, error) {
-	dir, prefix, err := repositoryAround(folder)
+	dir, top, err := repositoryAround(folder)
 	if err != nil {
 		return "", err
 	}
+	prefix, err := filepath.Rel(top, folder)
+	if err != nil {
+		return "", err
+	}
+	prefix = filepath.ToSlash(prefix)
 	found := &scratch{dir: dir}
 	head, err := found.git(ctx, nil, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 	if err != nil {
@@ -46,6 +53,12 @@ func Commit(ctx context.Context, folder, branch, message string, paths []string)
 	found.index = filepath.Join(work, "index")
 	if _, err := found.git(ctx, nil, "read-tree", head); err != nil {
 		return "", err
+	}
+	if paths, err = found.withoutIgnored(ctx, top, prefix, paths); err != nil {
+		return "", err
+	}
+	if len(paths) == 0 {
+		return "", ErrIgnored
 	}
 	var lines strings.Builder
 	for _, rel := range paths {
@@ -74,8 +87,29 @@ func Commit(ctx context.Context, folder, branch, message string, paths []string)
 	return commit, err
 }
 
-// repositoryAround is the git directory of a folder, and the folder's place in its files.
-func repositoryAround(folder string) (dir, prefix string, err error) {
+// ErrIgnored reports that git ignores all that is to be committed.
+var ErrIgnored = errors.New("git ignores everything that is to be committed")
+
+// withoutIgnored leaves out of paths below prefix, in the work tree top, what git ignores and
+// the commit that the index was made of does not have. Where git cannot tell, as of files of
+// a submodule, nothing is left out.
+func (r *scratch) withoutIgnored(ctx context.Context, top, prefix string, paths []string) ([]string, error) {
+	in := *r
+	in.extra = []string{"-C", top}
+	here := "./" + prefix + "/" // without the dot a name that begins with a colon would be more than a name
+	out, err := in.git(ctx, strings.NewReader(here+strings.Join(paths, "\x00"+here)+"\x00"), "check-ignore", "--stdin", "-z")
+	if err != nil { // also where none is ignored
+		return paths, ctx.Err()
+	}
+	ignored := map[string]bool{}
+	for name := range strings.SplitSeq(out, "\x00") {
+		ignored[strings.TrimPrefix(name, here)] = true
+	}
+	return slices.DeleteFunc(slices.Clone(paths), func(rel string) bool { return ignored[rel] }), nil
+}
+
+// repositoryAround is the git directory of a folder, and the top of its work tree.
+func repositoryAround(folder string) (dir, top string, err error) {
 	for at := folder; ; at = filepath.Dir(at) {
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
 			dir = filepath.Join(at, ".git")
@@ -91,8 +125,7 @@ func repositoryAround(folder string) (dir, prefix string, err error) {
 			if !isGitDir(dir) {
 				return "", "", fmt.Errorf("%s is no repository", dir)
 			}
-			rel, err := filepath.Rel(at, folder)
-			return dir, filepath.ToSlash(rel), err
+			return dir, at, nil
 		}
 		if at == filepath.Dir(at) {
 			return "", "", fmt.Errorf("%s is in no repository", folder)
