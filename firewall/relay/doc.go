@@ -51,7 +51,7 @@
 // its keys, so that a firewall which lets everything through gets no key for it. The
 // firewall makes the connections, so that its rules about addresses hold, and carries
 // TLS that it cannot read. Redirects are not followed. The key is masked in heads,
-// bodies and trailers of answers, also as base64, hex, percent- or JSON-escaped; a
+// bodies and trailers of answers, also as base64 or hex, and escaped; a
 // compressed answer is refused. An answer of which a program asks for one part after
 // the other (Range) can give the key in parts.
 //

@@ -8,6 +8,7 @@ import (
 	"net/http/cgi"
 	"net/http/httptrace"
 	"net/textproto"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -237,6 +238,53 @@ func TestAttackKeyIsTheOneCredentialAndDoesNotComeBack(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Attack: a host repeats a key with the characters escaped that its language escapes, which
+// are others in each.
+func TestAttackKeyEscapedInAnAnswer(t *testing.T) {
+	const key = canary + `/a+b&c<d>e'f"g=~!*==`
+	answers := map[string]string{
+		"PHP's JSON":               canary + `\/a+b&c<d>e'f\"g=~!*==`,
+		".NET's JSON":              canary + `/a\u002Bb\u0026c\u003Cd\u003Ee\u0027f\u0022g=~!*==`,
+		"Gson's":                   canary + `/a+b\u0026c\u003cd\u003ee\u0027f\"g\u003d~!*\u003d\u003d`,
+		"PHP's JSON in JSON":       canary + `\\\/a+b&c<d>e'f\\\"g=~!*==`,
+		"Python's quote":           canary + `/a%2Bb%26c%3Cd%3Ee%27f%22g%3D~%21%2A%3D%3D`,
+		"encodeURIComponent":       canary + `%2Fa%2Bb%26c%3Cd%3Ee'f%22g%3D~!*%3D%3D`,
+		"encodeURI":                canary + `/a+b&c%3Cd%3Ee'f%22g=~!*==`,
+		"PHP's htmlspecialchars":   canary + `/a+b&amp;c&lt;d&gt;e&#039;f&quot;g=~!*==`,
+		"Go's template":            canary + `/a&#43;b&amp;c&lt;d&gt;e&#39;f&#34;g=~!*==`,
+		"Python's html.escape":     canary + `/a+b&amp;c&lt;d&gt;e&#x27;f&quot;g=~!*==`,
+		"each byte, of an address": strings.ToLower(percentEach(key)),
+	}
+	h := newHost(t, []string{"http/1.1"}, func(w http.ResponseWriter, r *http.Request) {
+		text := answers[r.URL.Query().Get("as")]
+		w.Header().Set("X-Echo", text)
+		for i := range len(text) { // in pieces
+			_, _ = io.WriteString(w, text[i:i+1])
+			_ = http.NewResponseController(w).Flush()
+		}
+	})
+	b := newBox(t, h, "https://ok.test GET /v1/**")
+	b.withKeys(map[string]string{"K": key}, credential.Binding{Name: "K", For: "https://ok.test", As: "bearer"})
+	for name := range answers {
+		res, err := b.client("http/1.1").Get("https://ok.test/v1/a?as=" + url.QueryEscape(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if text := string(body); err != nil || len(text) == 0 || strings.Trim(text+res.Header.Get("X-Echo"), "*") != "" {
+			t.Errorf("%s: %q, %q, %v", name, text, res.Header.Get("X-Echo"), err)
+		}
+	}
+}
+
+func percentEach(text string) (out string) {
+	for _, c := range []byte(text) {
+		out += fmt.Sprintf("%%%02X", c)
+	}
+	return out
 }
 
 // What HTTP can be bent into gets no key: a second request in a body, an authority of

@@ -1,6 +1,6 @@
 // Package redact removes secrets from streams and texts: the credentials that
 // a run knows, in the forms in which they commonly leak (as they are, base64,
-// hex, percent- and JSON-escaped), and anything that looks like a well-known
+// hex, escaped as in addresses, JSON and HTML), and anything that looks like a well-known
 // kind of token.
 //
 //	secrets, patterns -> New -> Redactor -> String

@@ -32,7 +32,7 @@ type Options struct {
 
 // Redactor knows what to remove. It is immutable and safe for concurrent use.
 type Redactor struct {
-	exact    []string       // sorted by length, longest first
+	exact    []string       // sorted by length, longest first; any of their bytes may be escaped
 	patterns [256][]pattern // by their first byte
 	mask     bool
 	flow     bool
@@ -60,7 +60,7 @@ func New(o Options) *Redactor {
 	})
 	r.exact = slices.Compact(r.exact)
 	for _, s := range r.exact {
-		r.begins(s)
+		r.beginsEscaped(s)
 	}
 	if o.Patterns {
 		for _, p := range wellKnown {

@@ -115,6 +115,8 @@ func naive(r *Redactor, text string) string {
 			if strings.HasPrefix(text[i:], s) {
 				mark(secret[i : i+len(s)])
 			}
+			n, _ := matchEscaped(text[i:], s)
+			mark(secret[i : i+n])
 		}
 		for _, p := range wellKnown {
 			n, _, _ := p.match(text[i:])
@@ -144,6 +146,8 @@ func FuzzAnyChunkingAgreesWithTheNaiveTwin(f *testing.F) {
 	f.Add("secret-onetwo sk-ant-sk-ant-ghp_aaaaaaaaaaaaaaaaaaaaaaaa-", "secret-one", "onetwo", 1)
 	f.Add("aaaaaaaaaaaaaaaaab", "aaaaaab", "aaaaaa", 2)
 	f.Add("ghs_aaaaaaaaaaaaaaaaaaaaaaaa.bbb-cc ghp_aaaaaaaaaaaaaaaaaaaa-x", "ghs_aa.a", "-x", 5)
+	f.Add(`x%61\\u0061aa&#97;aab \\\\/b+c=`, "aaaaaab", "/b+c= d", 1)
+	f.Add("a%2", "a%2Baaa", "a&#9;&a\\\\", 1)
 	f.Fuzz(func(t *testing.T, text, one, two string, chunk int) {
 		if chunk < 1 || len(text) > 4096 {
 			t.Skip()

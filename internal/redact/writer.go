@@ -145,6 +145,8 @@ func (r *Redactor) longest(text string, under alphabets) (n int, open alphabets,
 		case strings.HasPrefix(text, s):
 			n = max(n, len(s))
 		}
+		escaped, wait := matchEscaped(text, s)
+		n, undecided = max(n, escaped), undecided || wait
 	}
 	for _, p := range r.patterns[text[0]] {
 		if p.alphabet&under != 0 {

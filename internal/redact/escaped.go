@@ -1,0 +1,115 @@
+package redact
+
+import (
+	"fmt"
+	"html"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Programs differ in the characters that they escape: PHP writes "\/" in JSON, .NET "\u002B"
+// and Gson "\u003d", Python's quote leaves "/" in an address and JavaScript's "!". So each
+// character of a secret may stand as it is or escaped in any of these ways.
+
+// maxBackslashes is the most of them in front of an escape of JSON that stands in JSON, up to
+// jsonLevels.
+const maxBackslashes = 1<<jsonLevels - 1
+
+// escapes returns how a byte is written in addresses and HTML, in small letters.
+var escapes = sync.OnceValue(func() *[256][]string {
+	var all [256][]string
+	for i := range all {
+		all[i] = []string{fmt.Sprintf("%%%02x", i)}
+		if i >= 0x80 {
+			continue
+		}
+		all[i] = append(all[i], fmt.Sprintf("&#%d;", i), fmt.Sprintf("&#%03d;", i), fmt.Sprintf("&#x%02x;", i), fmt.Sprintf("&#x%x;", i))
+		if named := html.EscapeString(string(rune(i))); len(named) > 1 {
+			all[i] = append(all[i], named)
+		}
+	}
+	all['"'], all['\''] = append(all['"'], "&quot;"), append(all['\''], "&apos;")
+	all[' '] = append(all[' '], "+")
+	for i := range all {
+		slices.Sort(all[i])
+		all[i] = slices.Compact(all[i])
+	}
+	return &all
+})
+
+// unicodeEscape is how a byte of ASCII is written behind a backslash in JSON, in small letters.
+func unicodeEscape(c byte) string {
+	const digits = "0123456789abcdef"
+	return string([]byte{'u', '0', '0', digits[c>>4], digits[c&15]})
+}
+
+// matchEscaped looks for secret at the start of text, with any of its bytes escaped. It
+// returns the length of the match, 0 if there is none. undecided means that text ends too
+// early to tell.
+func matchEscaped(text, secret string) (n int, undecided bool) {
+	for i := range len(secret) {
+		if n == len(text) {
+			return 0, true
+		}
+		size, wait := unit(text[n:], secret[i])
+		if size == 0 {
+			return 0, wait
+		}
+		n += size
+	}
+	return n, false
+}
+
+// unit returns the length of what stands for c at the start of text, which is not empty;
+// 0 = something else stands there, or, with wait, more of text is wanted.
+func unit(text string, c byte) (n int, wait bool) {
+	try := func(from int, want string) bool {
+		have := min(len(text)-from, len(want))
+		if !strings.EqualFold(text[from:from+have], want[:have]) {
+			return false
+		}
+		if n = from + have; have < len(want) {
+			n, wait = 0, true
+		}
+		return n > 0
+	}
+	switch text[0] {
+	case '%', '&', '+':
+		for _, e := range escapes()[c] {
+			if try(0, e) {
+				return n, false
+			}
+		}
+	case '\\':
+		run := len(text) - len(strings.TrimLeft(text, `\`))
+		if run <= maxBackslashes && c < 0x80 && (try(run, unicodeEscape(c)) || c != '\\' && kindOf(c) == sign && try(run, string(rune(c)))) {
+			return n, false
+		}
+	}
+	if !wait && text[0] == c {
+		n = 1
+	}
+	return n, wait
+}
+
+// beginsEscaped notes that a match can begin as an escaped secret does.
+func (r *Redactor) beginsEscaped(secret string) {
+	first, second := secret[0], secret[1]
+	r.begins(secret)
+	for _, e := range escapes()[second] {
+		r.begins(string([]byte{first, e[0]}))
+	}
+	r.begins(string([]byte{first, '\\'}))
+	own := append([]string{`\\`, `\u`}, escapes()[first]...)
+	if kindOf(first) == sign {
+		own = append(own, string([]byte{'\\', first}))
+	}
+	for _, e := range own {
+		if len(e) == 1 { // "+"
+			e += string(second)
+		}
+		r.begins(e)
+		r.begins(e[:1] + strings.ToUpper(e[1:2]))
+	}
+}
