@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -50,6 +52,9 @@ func (o *options) newOperations(ctx context.Context, a *cli.App, users []setting
 	keys, err := keysFor(ctx, settings.MergeSecrets(users, given.Secrets), policy, folder)
 	if err != nil {
 		return nil, err
+	}
+	if policy, err = here(policy); err != nil {
+		return nil, exitcode.With(exitcode.Unavailable, err)
 	}
 	p = &operations{}
 	defer func() {
@@ -99,6 +104,19 @@ func (o *options) policy() (*firewall.Policy, *settings.Accepted, error) {
 		}
 	}
 	return s.Policy(), s, nil
+}
+
+// here is a policy on this machine: a name leads to none of its addresses that is not private.
+func here(policy *firewall.Policy) (*firewall.Policy, error) {
+	addrs, err := sandbox.HostAddresses()
+	if err != nil {
+		return nil, err
+	}
+	var own []netip.Prefix
+	for _, addr := range addrs {
+		own = append(own, netip.PrefixFrom(addr, addr.BitLen()))
+	}
+	return policy.Around(own), nil
 }
 
 // keysFor finds the values of the keys that go with a policy's entries; nil = there are none.

@@ -801,6 +801,7 @@ var allowed = map[string][]string{
 		"firewall/forward",
 		"firewall/operation",
 		"firewall/relay",
+		"sandbox",
 		"session",
 		"session/runs",
 		"settings",
