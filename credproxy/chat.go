@@ -2,6 +2,7 @@ package credproxy
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -71,6 +72,17 @@ func modelOf(to *request) shape {
 		to.model = c.str()
 		return nil
 	}
+}
+
+// searches reports whether a model's name says that the provider fetches for it, whatever a
+// request holds: OpenAI's and Perplexity's for searches and research, those with hosted tools
+// of Groq's, and any at OpenRouter with its suffix for that.
+func searches(model string) bool {
+	model = strings.ToLower(model)
+	words := strings.FieldsFunc(model, func(c rune) bool { return strings.ContainsRune("/:-_.@", c) })
+	return strings.Contains(model, "search") || slices.ContainsFunc(words, func(w string) bool {
+		return w == "online" || w == "sonar" || w == "compound"
+	})
 }
 
 // never takes a member that says that the provider does not do something.

@@ -97,7 +97,7 @@ func newProviderFixture(t *testing.T, limits Limits, ledger spending.Ledger) (*f
 	}
 	f := newFixture(t, api, func(options *Options) {
 		options.Providers = []Provider{{Name: "acme", Base: base, Key: key, Prices: map[string]Price{
-			"small": {1, 10}, "embed": {0.5, 0}, "large": {100, 1000},
+			"small": {1, 10}, "embed": {0.5, 0}, "large": {100, 1000}, "own-search": {1, 10},
 		}}}
 		options.Limits, options.Ledger, options.ProvidersToken = limits, ledger, testProvidersToken
 	})
@@ -171,6 +171,9 @@ func TestAProviderIsAskedWithItsKeyAndCounted(t *testing.T) {
 		if r.RequestURI != want || r.Method != http.MethodPost {
 			t.Errorf("%s %s", r.Method, r.RequestURI)
 		}
+	}
+	if status, text := f.postTo(t, "/providers/acme/chat/completions", strings.Replace(smallChat, "small", "own-search", 1)); status != 200 {
+		t.Errorf("a model that the user named: %d %s", status, text)
 	}
 	if len(api.Requests()) != 0 {
 		t.Error("the model API was asked")
@@ -331,6 +334,7 @@ func TestAttackAClientLeavesAProvidersStream(t *testing.T) {
 func TestAttackProviderRequests(t *testing.T) {
 	f, o, api := newProviderFixture(t, Limits{}, nil)
 	with := func(member string) string { return strings.Replace(smallChat, "{", "{"+member+",", 1) }
+	asks := func(model string) string { return strings.Replace(smallChat, `"small"`, `"`+model+`"`, 1) }
 	part := func(p string) string { return `{"model":"small","messages":[{"role":"user","content":[` + p + `]}]}` }
 	for name, body := range map[string]string{
 		"an image at an address": part(`{"type":"image_url","image_url":{"url":"https://evil.example/x?secret"}}`),
@@ -347,6 +351,11 @@ func TestAttackProviderRequests(t *testing.T) {
 		"another case":           with(`"Web_Search_Options":{}`),
 		"further models":         with(`"models":["large"]`),
 		"two models":             with(`"model":"large"`),
+		"a model that searches":  asks("gpt-4o-mini-search-preview"),
+		"one with a suffix":      asks("vendor/small:Online"),
+		"one of searches":        asks("perplexity/sonar-pro"),
+		"one with hosted tools":  asks("groq/compound-mini"),
+		"one of research":        asks("o4-mini-deep-research"),
 		"no model":               `{"messages":[]}`,
 		"an empty model":         `{"model":"","messages":[]}`,
 		"a limit that is none":   with(`"max_tokens":-1`),

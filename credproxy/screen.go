@@ -1,6 +1,7 @@
 package credproxy
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -60,6 +61,9 @@ func (p *Proxy) screenProvider(provider *Provider, path string, body []byte) (re
 	err := shape(&cursor{text: body})
 	if err == nil && read.model == "" {
 		err = refuse("model: a model is wanted")
+	}
+	if _, named := provider.Prices[read.model]; err == nil && !named && !read.embeddings && searches(read.model) {
+		err = under("model", hosted(fmt.Sprintf("%s, which has no price in the user's settings,", short(read.model, 100))))
 	}
 	read.addUsage = read.stream && !read.options
 	read.named, read.model = read.model, provider.modelName(read.model)
