@@ -82,17 +82,20 @@ func BenchmarkUpload(b *testing.B) {
 
 // BenchmarkBulk is a download over one connection.
 func BenchmarkBulk(b *testing.B) {
-	for _, path := range []string{"memory", "memory-tls", "1gbit", "10gbit", "10gbit-tls"} {
+	for _, path := range []string{"memory", "memory-tls", "memory-opened", "1gbit", "1gbit-opened", "10gbit", "10gbit-tls", "10gbit-opened"} {
 		b.Run(path, func(b *testing.B) {
 			y, command := newYard(b), "bulk"
-			rate, tls := strings.CutSuffix(path, "-tls")
-			if tls {
-				command = "tls"
+			rate, kind, _ := strings.Cut(path, "-")
+			if kind != "" {
+				command = kind
 			}
 			if rate != "memory" {
 				y.slow(y.lab.Internet, "wire", rate)
 			}
 			y.each(b, func(b *testing.B, way string, _ int) {
+				if kind == "opened" && way == "squid" {
+					b.Skip("Squid opens no TLS here")
+				}
 				b.SetBytes(bulkSize)
 				for b.Loop() {
 					y.client.ask("%s %s", command, way)

@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"os/signal"
@@ -26,6 +28,8 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/firewall/guard"
+	"github.com/org/claude-sandbox/firewall/operation"
+	"github.com/org/claude-sandbox/firewall/relay"
 )
 
 // The guard under measurement lives in processes of its own: only so are memory, files
@@ -52,6 +56,7 @@ const (
 	halfAddr = "93.184.216.3" // half.test: takes everything and says nothing
 	sinkAddr = "93.184.216.4" // sink.test: answers the hello and takes everything
 	tlsAddr  = "93.184.216.5" // tls.test: bulk.test in TLS
+	openAddr = "93.184.216.6" // ok.test: bulk.test in HTTP in TLS, which the guard opens
 
 	plainPort = 8443 // of each site, where no packet filter leads to the guard
 	guardedBy = 443
@@ -60,7 +65,7 @@ const (
 	bulkSize  = 256 << 20
 )
 
-var zone = map[string]string{"echo.test": echoAddr, "bulk.test": bulkAddr, "half.test": halfAddr, "sink.test": sinkAddr, "tls.test": tlsAddr, "other.test": echoAddr}
+var zone = map[string]string{"echo.test": echoAddr, "bulk.test": bulkAddr, "half.test": halfAddr, "sink.test": sinkAddr, "tls.test": tlsAddr, "ok.test": openAddr, "other.test": echoAddr}
 
 type yardNames struct{}
 
@@ -78,7 +83,7 @@ func (yardNames) NamesAt(netip.Addr) []string { return nil }
 // guardPart is the guard with the real recorder and log. It answers "state" on
 // standard input with its open files, goroutines and bytes of heap and stacks.
 func guardPart() error {
-	policy, errs := firewall.NewPolicy(firewall.Network{Allow: []string{"echo.test", "bulk.test", "half.test", "sink.test", "tls.test"}})
+	policy, errs := firewall.NewPolicy(firewall.Network{Allow: []string{"echo.test", "bulk.test", "half.test", "sink.test", "tls.test", "https://ok.test GET /**"}})
 	if errs != nil {
 		return fmt.Errorf("the policy: %v", errs)
 	}
@@ -91,8 +96,14 @@ func guardPart() error {
 	if err != nil {
 		return err
 	}
+	opener := relay.New(relay.Options{
+		Memory: operation.NewMemory(), Record: recorder.Record, Roots: siteRoots, Publish: func([]byte) error { return nil },
+	})
+	if err := opener.SetHosts(policy.Operations().Hosts()); err != nil {
+		return err
+	}
 	server := guard.New(guard.Options{
-		Policy: policy, Names: yardNames{}, Record: recorder.Record, Destination: guard.OriginalDestination,
+		Policy: policy, Names: yardNames{}, Record: recorder.Record, Destination: guard.OriginalDestination, Relay: opener.Serve,
 		Dialer: net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
 			var failure error
 			err := c.Control(func(fd uintptr) { failure = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_MARK, guardMark) })
@@ -143,6 +154,18 @@ func sitePart() error {
 	return nil
 }
 
+// siteRoots certify the site of the yard, which is another process.
+func siteRoots() (*x509.CertPool, error) {
+	conn, err := tls.Dial("tcp4", fmt.Sprintf("%s:%d", openAddr, plainPort), &tls.Config{InsecureSkipVerify: true})
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(conn.ConnectionState().PeerCertificates[0])
+	return roots, nil
+}
+
 var bulkBlock = make([]byte, 256<<10)
 
 func sendBulk(w io.Writer) {
@@ -166,6 +189,14 @@ func serveSite(conn *net.TCPConn) {
 		session := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{certificate()}})
 		sendBulk(session)
 		_ = session.CloseWrite() // so that its end is seen
+	case openAddr:
+		session := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{certificate()}})
+		if _, err := http.ReadRequest(bufio.NewReader(session)); err != nil {
+			return
+		}
+		fmt.Fprintf(session, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", bulkSize)
+		sendBulk(session)
+		_ = session.CloseWrite()
 	case halfAddr, sinkAddr:
 		if host == sinkAddr && roundTrip(conn, yardHello("sink.test")) != nil {
 			return
@@ -250,6 +281,12 @@ func (c *client) run(job, via string, n []int) (string, error) {
 	case "tls": // -> nanoseconds of one download with its handshake
 		start := time.Now()
 		if err := downloadTLS(via); err != nil {
+			return "", err
+		}
+		return fmt.Sprint(time.Since(start).Nanoseconds()), nil
+	case "opened": // -> nanoseconds of one download whose TLS the guard opens
+		start := time.Now()
+		if err := downloadOpened(via); err != nil {
 			return "", err
 		}
 		return fmt.Sprint(time.Since(start).Nanoseconds()), nil
@@ -412,6 +449,23 @@ func downloadTLS(via string) error {
 	}
 	defer conn.Close()
 	return takeBulk(tls.Client(conn, &tls.Config{ServerName: "tls.test", InsecureSkipVerify: true}))
+}
+
+func downloadOpened(via string) error {
+	conn, err := open(via, "ok.test")
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	session := tls.Client(conn, &tls.Config{ServerName: "ok.test", InsecureSkipVerify: true})
+	if _, err := io.WriteString(session, "GET / HTTP/1.1\r\nHost: ok.test\r\nConnection: close\r\n\r\n"); err != nil {
+		return err
+	}
+	answer, err := http.ReadResponse(bufio.NewReaderSize(session, len(bulkBlock)), nil)
+	if err != nil {
+		return err
+	}
+	return takeBulk(answer.Body)
 }
 
 func takeBulk(r io.Reader) error {
