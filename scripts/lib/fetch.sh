@@ -3,8 +3,9 @@
 # all. The Action's first step sources it; the script that installs sbx-devc for a
 # person contains it. A function that fails sets problem and hint, a line each.
 
+# openssl takes a quarter of the time: it uses the processor's instructions for it.
 sha256_of() {
-  if command -v sha256sum >/dev/null; then sha256sum "$1"; else shasum -a 256 "$1"; fi 2>/dev/null | cut -d ' ' -f 1
+  { openssl dgst -sha256 -r "$1" || sha256sum "$1" || shasum -a 256 "$1"; } 2>/dev/null | cut -d ' ' -f 1
 }
 
 # has_sum FILE SUM: a file of its own, no link to one that somebody else may change.
