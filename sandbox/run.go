@@ -139,7 +139,6 @@ func Run(ctx context.Context, e *engine.Engine, p *runplan.Plan, h Host) (result
 		return nil, r.failed(err)
 	}
 	defer r.cleanup(ctx)
-	meetOthers(ctx, e, p, h.Say)
 	r.live.placed(r.placed.Made())
 	p.Sidecar.Labels = maps.Clone(p.Sidecar.Labels)
 	p.Sidecar.Labels[labelGit] = layoutLabel(p.Project.Git)
@@ -241,7 +240,8 @@ func meetOthers(ctx context.Context, e *engine.Engine, p *runplan.Plan, say func
 		return
 	}
 	for _, c := range others {
-		if !c.Ended && c.Labels[runplan.LabelRole] == runplan.RoleSidecar && c.Labels[runplan.LabelMode] == "" {
+		own := c.Labels[runplan.LabelRun] == p.ID // its firewall's container is being made
+		if !own && !c.Ended && c.Labels[runplan.LabelRole] == runplan.RoleSidecar && c.Labels[runplan.LabelMode] == "" {
 			say(fmt.Sprintf("note: the run %s is in this folder, too", c.Labels[runplan.LabelRun]))
 		}
 	}
@@ -291,7 +291,17 @@ func newRun(e *engine.Engine, p *runplan.Plan, h Host, known *redact.Redactor) *
 func (r *run) start(ctx context.Context) error {
 	var err error
 	r.waits.on("the container engine to make the firewall's container")
-	if r.sidecar, err = createSidecar(ctx, r.engine, r.plan); err != nil {
+	err = together(
+		func() (err error) {
+			r.sidecar, err = createSidecar(ctx, r.engine, r.plan)
+			return err
+		},
+		func() error {
+			meetOthers(ctx, r.engine, r.plan, r.host.Say)
+			return nil
+		},
+	)
+	if err != nil {
 		return err
 	}
 	err = together(

@@ -35,7 +35,10 @@ type Engine struct {
 
 	asking sync.Mutex
 	known  *client.ServerVersionResult // what server returned
-	facts  *podmanFacts                // what podman returned
+
+	describing sync.Mutex
+	described  *Description // what Describe returned
+	facts      *podmanFacts // what podman returned
 }
 
 // Host is the engine's address, such as "unix:///var/run/docker.sock".

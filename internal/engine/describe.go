@@ -35,8 +35,22 @@ type Description struct {
 	Unfit    string   `json:"unfit,omitempty"`   // why no container can be made on it, with what to do
 }
 
-// Describe asks the engine about itself.
+// Describe asks the engine about itself, once: it counts all that it has for an answer. What
+// it returns is shared, and not to be changed.
 func (e *Engine) Describe(ctx context.Context) (Description, error) {
+	e.describing.Lock()
+	defer e.describing.Unlock()
+	if e.described == nil {
+		d, err := e.describe(ctx)
+		if err != nil {
+			return Description{}, err
+		}
+		e.described = &d
+	}
+	return *e.described, nil
+}
+
+func (e *Engine) describe(ctx context.Context) (Description, error) {
 	podman, err := e.podman(ctx)
 	if err != nil {
 		return Description{}, wrap(err, "asking", e.host)
