@@ -35,10 +35,18 @@ func TestRunOnImagesOfOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cmd := runProgram(t, []string{scripted(t, "type claude >found; exec 2>refused; echo evil >>/.sbx-program/claude; "+
 				"echo evil >/.sbx-program/new; cat /.sbx-program/claude >copy; :")}, "--image", image)
+			repository := exec.Command("sh", "-c", "git init -q && chown -R --reference=. .git")
+			repository.Dir = cmd.Dir
+			if out, err := repository.CombinedOutput(); err != nil {
+				t.Fatal(err, string(out))
+			}
 			var stdout, stderr bytes.Buffer
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("go"), &stdout, &stderr
 			if err := cmd.Run(); err != nil {
 				t.Fatalf("%v\n%s%s", err, &stderr, &stdout)
+			}
+			if !strings.Contains(stderr.String(), "has no git, and the agent cannot commit") {
+				t.Errorf("the image's lack of git is not said: %s", &stderr)
 			}
 			if found, err := os.ReadFile(filepath.Join(cmd.Dir, "found")); err != nil || string(found) != "claude is /.sbx-program/claude\n" {
 				t.Errorf("the agent finds %q: %v", found, err)

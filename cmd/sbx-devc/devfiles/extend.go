@@ -37,7 +37,7 @@ func extend(ctx context.Context, a *cli.App, to *ask.Terminal, o initOptions, di
 	if report.Hosts, err = adopt.NewHosts(report.Hosts, in.Presets, in.Allow); err != nil {
 		return exitcode.With(exitcode.Internal, err)
 	}
-	report.Template = detect.Proposal{}
+	report.Template, report.Languages = detect.Proposal{}, nil // the image is the user's own
 	composed := templates.Composed(config)
 	if composed {
 		report.Services = nil // adopt.Plan names them
