@@ -151,7 +151,8 @@ func checkFirewall(f Facts) Finding {
 		}
 		return found
 	case !f.FirewallTried:
-		return Finding{Status: Note, Found: "not tried: its image is not built yet", Hint: "the first run builds it; sbx-devc doctor tries it then"}
+		return Finding{Status: Note, Found: "not tried: its image is not built yet",
+			Hint: "the first run builds it; sbx-devc doctor tries it then"}
 	}
 	return ok("it closes, opens and verifies in a container")
 }

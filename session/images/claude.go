@@ -99,7 +99,9 @@ func (i Images) fetchClaude(ctx context.Context, volume string, pinned npm.Packa
 	}
 	defer packed.Close()
 
-	return i.Volumes().Unpack(ctx, volume, firewall, volumes.Place, func(w io.Writer) error { return writeProgram(w, packed, pinned.Integrity) })
+	return i.Volumes().Unpack(ctx, volume, firewall, volumes.Place, func(w io.Writer) error {
+		return writeProgram(w, packed, pinned.Integrity)
+	})
 }
 
 // writeProgram writes the program of npm's package as an archive that holds nothing
