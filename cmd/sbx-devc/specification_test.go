@@ -82,6 +82,7 @@ func TestCommandLinesOfTheSpecifications(t *testing.T) {
 		return callsOf(t, "sbx-devc "+strings.ReplaceAll(" "+line, " ~/", " "+env["HOME"]+"/"))[0]
 	}
 	run := func(args []string, variable, value string) (code int, said string) {
+		args = append([]string{}, args...) // none are not those of this test's process
 		if len(args) > 0 && args[0] == "run" {
 			args = append([]string{"run", "--dry-run"}, args[1:]...)
 		}

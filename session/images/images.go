@@ -176,7 +176,7 @@ func (i Images) giveClaude(ctx context.Context, plan *runplan.Plan, image engine
 			"install bash in it, such as with 'apk add bash'",
 			plan.Agent.Image))
 	}
-	if !s.Git && len(plan.Project.Git.Private) > 0 {
+	if !s.Git && plan.Project != nil && len(plan.Project.Git.Private) > 0 {
 		plan.Notes = append(plan.Notes, fmt.Sprintf("the image %s has no git, and the agent cannot commit: install git in it, such as with "+
 			"'apt-get install git'", plan.Agent.Image))
 	}
