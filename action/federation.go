@@ -94,7 +94,7 @@ func (f federation) mint(ctx context.Context) (token string, lasts time.Duration
 	for try := range exchangeTries {
 		var again bool
 		if token, lasts, again, err = f.once(ctx); err == nil || !again {
-			break
+			return token, lasts, err
 		}
 		select {
 		case <-time.After(f.pause << try):
@@ -102,7 +102,7 @@ func (f federation) mint(ctx context.Context) (token string, lasts time.Duration
 			return "", 0, ctx.Err()
 		}
 	}
-	return token, lasts, err
+	return "", 0, unansweredError{err}
 }
 
 // once tries it; again says that another try may help.
@@ -173,7 +173,16 @@ func (f federation) exchanged(resp *http.Response) (token string, lasts time.Dur
 	return said.Token, time.Duration(said.Expires * float64(time.Second)), false, nil
 }
 
+// unansweredError is why no token came in all tries, each of which could have got one.
+type unansweredError struct{ error }
+
+func (e unansweredError) Unwrap() error { return e.error }
+
 // notExchanged is the report of a job that has no token.
 func notExchanged(err error) (Report, error) {
-	return Report{Outcome: agent.Outcome{Conclusion: agent.AuthError, Message: err.Error()}}, err
+	conclusion := agent.AuthError
+	if errors.As(err, new(unansweredError)) {
+		conclusion = agent.APIError
+	}
+	return Report{Outcome: agent.Outcome{Conclusion: conclusion, Message: err.Error()}}, err
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
@@ -103,11 +104,12 @@ func TestIdentitiesThatAreNotExchanged(t *testing.T) {
 		change map[string]string
 		tries  int
 		want   string // in the error and its hint
+		later  bool   // another time it may be exchanged
 	}{
 		"no permission":  {change: map[string]string{"ACTIONS_ID_TOKEN_REQUEST_URL": ""}, want: "id-token: write"},
-		"GitHub says no": {change: map[string]string{"ACTIONS_ID_TOKEN_REQUEST_TOKEN": "old"}, want: "it answers 401"},
+		"GitHub says no": {change: map[string]string{"ACTIONS_ID_TOKEN_REQUEST_TOKEN": "old"}, want: "it answers 401", later: true},
 		"another rule":   {answer: answering(401, `{"error":{"message":"identity-https"}}`), tries: 1, want: "answers 401 (request req_1); the rule has to match"},
-		"busy":           {answer: answering(503, "identity-https"), tries: exchangeTries, want: "answers 503"},
+		"busy":           {answer: answering(503, "identity-https"), tries: exchangeTries, want: "answers 503", later: true},
 		"leads away":     {answer: answering(307, ""), tries: 1, want: "answers 307"},
 		"no token":       {answer: answering(200, `{"expires_in":600}`), tries: 1, want: "no token"},
 		"for no time":    {answer: answering(200, `{"access_token":"`+mintedToken+`","expires_in":0}`), tries: 1, want: "no token"},
@@ -127,6 +129,13 @@ func TestIdentitiesThatAreNotExchanged(t *testing.T) {
 			said := err.Error() + "; " + diag.HintOf(err)
 			if !strings.Contains(said, c.want) || strings.Contains(said, "identity-https") || strings.Contains(said, mintedToken) {
 				t.Errorf("%s", said)
+			}
+			want := agent.AuthError
+			if c.later {
+				want = agent.APIError
+			}
+			if r, _ := notExchanged(err); r.Outcome.Conclusion != want {
+				t.Errorf("%s: %s", r.Outcome.Conclusion, said)
 			}
 		})
 	}

@@ -233,13 +233,14 @@ func TestARunThatTheAPIEndedIsResumed(t *testing.T) {
 	t.Run("goes on", func(t *testing.T) {
 		reported := filepath.Join(s.dir, "temp", "claude-sandbox-"+s.id)
 		again := fakeapi.Script{Final: "the other half is done, too"}
-		next := startStep(t, &fakeapi.Server{Script: again}, "GITHUB_WORKSPACE="+workspace, "INPUT_PROMPT=Go on.", "INPUT_RESUME="+reported)
+		// Once the answer breaks off, which Claude Code asks for anew.
+		next := startStep(t, &fakeapi.Server{Script: again, Faults: []fakeapi.Fault{{Truncate: true}}}, "GITHUB_WORKSPACE="+workspace, "INPUT_PROMPT=Go on.", "INPUT_RESUME="+reported)
 		next.wantConclusion(0, "success")
 		if first := next.requests()[0].Body; !strings.Contains(first, "half of the work is done") || !strings.Contains(first, "Look around.") ||
 			!strings.Contains(first, "Go on.") {
 			t.Errorf("the conversation does not go on: %s", first)
 		}
-		if !strings.Contains(next.file("output"), "the other half is done, too") {
+		if !strings.Contains(next.file("output"), "the other half is done, too") || len(next.requests()) < 2 {
 			t.Errorf("outputs: %s", next.file("output"))
 		}
 	})
