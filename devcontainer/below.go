@@ -64,7 +64,7 @@ func foldersBelow(dir string) (found []string, whole bool) {
 				return fs.SkipDir
 			}
 		}
-		if len(Places(disk{root}, name)) > 0 {
+		if len(Places(disk{root: root}, name)) > 0 {
 			found = append(found, filepath.Join(dir, filepath.FromSlash(name)))
 		}
 		if strings.Count(name, "/")+1 >= maxDepth {

@@ -8,6 +8,7 @@ import (
 	slash "path"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/filekind"
@@ -56,10 +57,10 @@ func Discover(path string) ([]string, error) {
 	}
 	defer root.Close()
 	var found []string
-	for _, name := range Places(disk{root}, ".") {
+	for _, name := range Places(disk{root: root}, ".") {
 		found = append(found, filepath.Join(path, filepath.FromSlash(name)))
 	}
-	for _, name := range collection(disk{root}) {
+	for _, name := range collection(disk{root: root}) {
 		found = append(found, filepath.Join(path, filepath.FromSlash(name)))
 	}
 	if s := filepath.Join(path, ".devcontainer", SettingsName); len(found) == 0 && filekind.IsRegular(s) {
@@ -74,7 +75,7 @@ func Discover(path string) ([]string, error) {
 		return nil, diag.WithHint(fmt.Errorf("%w in %s", ErrNone, path),
 			"name the project's folder, the one with .devcontainer in it, or one file")
 	}
-	if near := nearName(disk{root}); len(found) == 0 && near != "" {
+	if near := nearName(disk{root: root}); len(found) == 0 && near != "" {
 		return nil, diag.WithHint(fmt.Errorf("%w in %s: no tool reads %s", ErrNone, path, near),
 			"did you mean .devcontainer/devcontainer.json?")
 	}
@@ -174,16 +175,23 @@ func inDevcontainer(folder string) bool {
 // Open makes a Project of the devcontainer.json at file on this machine and
 // hands it to use; the Project's Tree is closed when use returns. The tree is
 // the git repository around the file, or else its project folder.
-func Open(file string, use func(*Project) error) error { return open(file, asIs, use) }
+func Open(file string, use func(*Project) error) error { return new(Opener).open(file, asIs, use) }
+
+// Opener opens several configurations, and remembers of each folder above them whether it is a
+// repository: one may hold thousands. Its zero value is ready, and safe for concurrent use.
+type Opener struct{ repositories sync.Map } // by path: bool
+
+// Open is the package's Open.
+func (o *Opener) Open(file string, use func(*Project) error) error { return o.open(file, asIs, use) }
 
 // open is Open with the tree that view makes of the one on the disk, in which
 // the configuration has the given name.
-func open(file string, view func(tree Tree, name string) Tree, use func(*Project) error) error {
+func (o *Opener) open(file string, view func(tree Tree, name string) Tree, use func(*Project) error) error {
 	full, err := filepath.Abs(file)
 	if err != nil {
 		return err
 	}
-	top := repository(filepath.FromSlash(projectFolder(filepath.ToSlash(filepath.Dir(full)))))
+	top := o.repository(filepath.FromSlash(projectFolder(filepath.ToSlash(filepath.Dir(full)))))
 	name, err := filepath.Rel(top, full)
 	if err != nil {
 		return err
@@ -193,7 +201,13 @@ func open(file string, view func(tree Tree, name string) Tree, use func(*Project
 		return err
 	}
 	defer root.Close()
-	p, err := Load(view(disk{root}, filepath.ToSlash(name)), filepath.ToSlash(name), file)
+	tree := disk{root: root, dir: slash.Dir(filepath.ToSlash(name))}
+	if tree.dir != "." {
+		if tree.folder, err = root.OpenRoot(filepath.FromSlash(tree.dir)); err == nil {
+			defer tree.folder.Close()
+		}
+	}
+	p, err := Load(view(tree, filepath.ToSlash(name)), filepath.ToSlash(name), file)
 	if err != nil {
 		// The tree's own name for it says less than the user's.
 		var place *os.PathError
@@ -209,9 +223,15 @@ func open(file string, view func(tree Tree, name string) Tree, use func(*Project
 
 // repository returns the nearest folder from dir upwards that holds .git, or
 // dir when none does.
-func repository(dir string) string {
+func (o *Opener) repository(dir string) string {
 	for at := dir; ; {
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+		known, seen := o.repositories.Load(at)
+		if !seen {
+			_, err := os.Lstat(filepath.Join(at, ".git"))
+			known = err == nil
+			o.repositories.Store(at, known)
+		}
+		if known == true {
 			return at
 		}
 		up := filepath.Dir(at)

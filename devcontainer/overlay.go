@@ -12,7 +12,7 @@ import (
 // those on the disk. Everything around them is read from there, so that what is
 // to be written is judged exactly as it will be when it is there.
 func OpenWith(file string, more map[string][]byte, use func(*Project) error) error {
-	return open(file, func(under Tree, name string) Tree {
+	return new(Opener).open(file, func(under Tree, name string) Tree {
 		over := Memory{}
 		home := projectFolder(path.Dir(name))
 		for name, text := range more {
@@ -88,7 +88,7 @@ func OpenEdited(file string, texts map[string][]byte, use func(*Project) error) 
 	if err != nil {
 		return err
 	}
-	return open(full, func(under Tree, name string) Tree {
+	return new(Opener).open(full, func(under Tree, name string) Tree {
 		top := strings.TrimSuffix(filepath.ToSlash(full), name)
 		over := Memory{}
 		for at, text := range texts {

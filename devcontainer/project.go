@@ -51,13 +51,12 @@ type Location struct {
 	// Tree is the repository; nil when nothing is known around the file, as
 	// for standard input. Then rules say nothing about what is missing.
 	Tree     Tree
-	Dir      string   // folder of the configuration in Tree; "." is its root
-	Home     string   // project folder in Tree: the one that is opened as workspace
-	Folder   string   // name of the configuration's folder; "" when it is not known
-	HomeName string   // name of the project's folder on this machine; "" when it is not known
-	name     string   // base name of the configuration in Tree
-	base     string   // folder of the configuration as the user named it
-	beside   []string // what lies in Dir; nil = nobody looked yet
+	Dir      string // folder of the configuration in Tree; "." is its root
+	Home     string // project folder in Tree: the one that is opened as workspace
+	Folder   string // name of the configuration's folder; "" when it is not known
+	HomeName string // name of the project's folder on this machine; "" when it is not known
+	name     string // base name of the configuration in Tree
+	base     string // folder of the configuration as the user named it
 }
 
 // Meaning is what the files say. It is worked out once, when they are read.
@@ -329,25 +328,9 @@ func (p *Project) Readable(name string) *jsonc.Document {
 	return jsonc.Text(p.Quoted(name), src)
 }
 
-// mayBeBeside reports whether a file can lie next to the configuration: one list of the folder is
-// cheaper than a look for each of its files. A list that lacks the configuration itself is not
-// believed: the folder may be one that nobody may list. On some systems upper and lower case are one.
-func (p *Project) mayBeBeside(name string) bool {
-	if p.beside == nil {
-		p.beside = p.Tree.List(p.Dir)
-	}
-	has := func(name string) bool {
-		return slices.ContainsFunc(p.beside, func(entry string) bool { return strings.EqualFold(entry, name) })
-	}
-	return !has(p.name) || has(name)
-}
-
 // jsonBeside reads a JSON file next to the configuration. A document that is
 // not well formed is a text.
 func (p *Project) jsonBeside(name string) *jsonc.Document {
-	if !p.mayBeBeside(name) {
-		return nil
-	}
 	full := path.Join(p.Dir, name)
 	src, err := p.Tree.Read(full)
 	if err != nil {

@@ -1,6 +1,7 @@
 package devcontainer
 
 import (
+	"errors"
 	"io/fs"
 	"maps"
 	"os"
@@ -39,14 +40,51 @@ const (
 
 // disk is a folder of this machine. Links that lead out of it are not
 // followed, so that a repository cannot have other files quoted.
-type disk struct{ root *os.Root }
+type disk struct {
+	root *os.Root
+	// folder is dir, opened: of the names most lie in it, and each is found in one step from
+	// there. nil = it is not.
+	dir    string
+	folder *os.Root
+}
 
-func (d disk) Read(name string) ([]byte, error) {
-	return filekind.HeadIn(d.root, name, jsonc.MaxSize+1)
+// in calls look for a name, from the folder where that is enough. A link there may lead to
+// another place of the tree.
+func (d disk) in(name string, look func(root *os.Root, name string) error) error {
+	if d.folder != nil && path.Dir(name) == d.dir {
+		if err := look(d.folder, path.Base(name)); err == nil || errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return look(d.root, filepath.FromSlash(name))
+}
+
+func (d disk) Read(name string) (text []byte, err error) {
+	err = d.in(name, func(root *os.Root, name string) (err error) {
+		text, err = filekind.HeadIn(root, name, jsonc.MaxSize+1)
+		return err
+	})
+	return text, err
+}
+
+func (d disk) stat(name string) (info fs.FileInfo, err error) {
+	err = d.in(name, func(root *os.Root, name string) (err error) {
+		info, err = root.Stat(name)
+		return err
+	})
+	return info, err
+}
+
+// absent reports whether nothing at all has that name, not even a link.
+func (d disk) absent(name string) bool {
+	return errors.Is(d.in(name, func(root *os.Root, name string) error {
+		_, err := root.Lstat(name)
+		return err
+	}), fs.ErrNotExist)
 }
 
 func (d disk) Kind(name string) Kind {
-	info, err := d.root.Stat(filepath.FromSlash(name))
+	info, err := d.stat(name)
 	switch {
 	case err != nil:
 		return Nothing
@@ -78,7 +116,7 @@ func Executable(t Tree, name string) (yes, known bool) {
 }
 
 func (d disk) executable(name string) (yes, known bool) {
-	info, err := d.root.Stat(filepath.FromSlash(name))
+	info, err := d.stat(name)
 	if err != nil || runtime.GOOS == "windows" {
 		return false, false
 	}

@@ -23,6 +23,12 @@ func (p *Project) gap(n *jsonc.Node, name, why string, severity diag.Severity) {
 	p.Gaps = append(p.Gaps, gap{n, fmt.Sprintf("%s is not checked: %s", name, why), severity})
 }
 
+// isAbsent reports whether a tree knows that nothing has the name.
+func isAbsent(t Tree, name string) bool {
+	d, ok := t.(interface{ absent(string) bool })
+	return ok && d.absent(name)
+}
+
 // Unreadable says why a file that is there cannot be used; "" when it can, and
 // when there is none.
 func (p *Project) Unreadable(full string, src []byte, err error) string {
@@ -30,6 +36,8 @@ func (p *Project) Unreadable(full string, src []byte, err error) string {
 	case err == nil && len(src) > jsonc.MaxSize:
 		return fmt.Sprintf("it is larger than %d bytes", jsonc.MaxSize)
 	case err == nil:
+		return ""
+	case isAbsent(p.Tree, full):
 		return ""
 	case p.Tree.Kind(full) == Folder:
 		return "it is a folder"

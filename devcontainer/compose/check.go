@@ -3,6 +3,7 @@ package compose
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
@@ -106,9 +107,15 @@ var serviceKeys = strings.Fields(`annotations attach blkio_config build cap_add 
 	storage_opt sysctls tmpfs tty ulimits use_api_socket user userns_mode uts volume_driver volumes volumes_from
 	working_dir`)
 
+var knownKeys = sync.OnceValue(func() map[string]bool { return setOf(strings.Join(serviceKeys, " ")) })
+
 // keys reports names that are near to a key; a newer Compose may have others.
 func (p *checker) keys(s *Service) {
+	known := knownKeys()
 	for _, m := range s.Members {
+		if known[m.Name] {
+			continue
+		}
 		if best := diag.Suggest(m.Name, serviceKeys); best != "" && best != m.Name && !strings.HasPrefix(m.Name, "x-") {
 			p.refuse(m.place(s.Doc), fmt.Sprintf("a service has no %q; did you mean %s?", m.Name, best))
 		}

@@ -95,8 +95,10 @@ var topLevel = []string{"version", "name", "include", "services", "networks", "v
 // misspelt reports top-level keys that are near to one that is known.
 func (p *checker) misspelt() {
 	for _, m := range p.Root.Members {
-		if best := diag.Suggest(m.Name, topLevel); best != "" && best != m.Name && !slices.Contains(topLevel, m.Name) &&
-			!strings.HasPrefix(m.Name, "x-") && m.Value.Doc != nil {
+		if slices.Contains(topLevel, m.Name) || strings.HasPrefix(m.Name, "x-") || m.Value.Doc == nil {
+			continue
+		}
+		if best := diag.Suggest(m.Name, topLevel); best != "" {
 			p.refuse(m.place(m.Value.Doc), fmt.Sprintf("a Compose file has no %q; did you mean %s?", m.Name, best))
 		}
 	}

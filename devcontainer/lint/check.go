@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -47,6 +48,7 @@ func (c *pass) sorted() []diag.Finding {
 type pass struct {
 	*rule.View
 	table   ruleTable
+	subject rule.Subject         // what kind of file is judged
 	held    func(id string) bool // what no comment excuses; nil = nothing more than in any project
 	reports []report
 	ignores map[*jsonc.Document][]*suppression // comments that were found
@@ -64,8 +66,8 @@ type report struct {
 }
 
 func newPass(v *rule.View, table ruleTable) *pass {
-	return &pass{View: v, table: table, said: map[diag.Finding]bool{}, mistyped: map[[2]string]bool{}, broken: map[string]bool{},
-		ignores: map[*jsonc.Document][]*suppression{}}
+	return &pass{View: v, table: table, subject: subjects[v.Kind()], said: map[diag.Finding]bool{}, mistyped: map[[2]string]bool{},
+		broken: map[string]bool{}, ignores: map[*jsonc.Document][]*suppression{}}
 }
 
 // run applies the rules in the order of their phases and numbers. Of a file that no tool
@@ -100,23 +102,20 @@ func phase(r *rule.Rule) int {
 }
 
 // isAbout reports whether a rule's check looks at a project's kind of file.
-func isAbout(r *rule.Rule, v *rule.View) bool {
-	about := r.About
-	if about == 0 {
-		about = rule.Configurations
-	}
+func (c *pass) isAbout(r *rule.Rule) bool {
+	about := cmp.Or(r.About, rule.Configurations)
 	switch {
-	case r.Check == nil || v.Root == nil:
+	case r.Check == nil || c.Root == nil:
 		return false
-	case v.Kind() == devcontainer.FeatureFile:
-		return about&rule.Features != 0
-	case v.Kind() == devcontainer.TemplateFile:
-		return about&rule.Templates != 0
-	case v.Bare: // a Dockerfile may be all that there is
+	case c.Bare: // a Dockerfile may be all that there is
 		return r.ID[3] == '7' || r.ID == "SBX501"
 	}
-	return about&rule.Configurations != 0
+	return about&c.subject != 0
 }
+
+// subjects are the kinds of files as rules name them.
+var subjects = map[devcontainer.FileKind]rule.Subject{devcontainer.ConfigFile: rule.Configurations, devcontainer.FeatureFile: rule.Features,
+	devcontainer.TemplateFile: rule.Templates}
 
 // apply reports what was found of a rule while the files were read, and what its
 // check finds.
@@ -132,7 +131,7 @@ func (c *pass) apply(r *rule.Rule) {
 				Offer: rule.Offer{Edits: m.Offer}})
 		}
 	}
-	if isAbout(r, c.View) {
+	if c.isAbout(r) {
 		for _, f := range r.Check(c.View) {
 			c.report(r, f)
 		}

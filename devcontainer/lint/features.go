@@ -143,7 +143,7 @@ func featureDigest(v *rule.View, m jsonc.Member) []rule.Finding {
 // featureWithoutDot reports the name of a folder of the repository that is taken for a
 // Feature of a registry.
 func featureWithoutDot(v *rule.View, m jsonc.Member) []rule.Finding {
-	if v.Tree == nil || strings.ContainsAny(m.Name, ":@") || rights.IsLocal(m.Name) {
+	if v.Tree == nil || rights.SourceOf(m.Name) != rights.LegacyFeature || strings.ContainsAny(m.Name, ":@") {
 		return nil
 	}
 	full, ok := v.Path(m.Name)

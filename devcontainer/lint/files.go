@@ -43,12 +43,13 @@ func (f *Files) Text(name string, src []byte) { f.take(f.judge(devcontainer.Pars
 // with its error and none of the findings.
 func (f *Files) Open(ctx context.Context, files []string) error {
 	results := make([]judgement, len(files))
+	var disk devcontainer.Opener
 	var taken atomic.Int64
 	var work sync.WaitGroup
 	for range min(len(files), runtime.GOMAXPROCS(0)) {
 		work.Go(func() {
 			for i := int(taken.Add(1)) - 1; i < len(files) && ctx.Err() == nil; i = int(taken.Add(1)) - 1 {
-				results[i] = f.judgeFile(files[i])
+				results[i] = f.judgeFile(&disk, files[i])
 			}
 		})
 	}
@@ -71,11 +72,11 @@ type judgement struct {
 	err       error             // why it could not be read
 }
 
-func (f *Files) judgeFile(file string) (j judgement) {
+func (f *Files) judgeFile(disk *devcontainer.Opener, file string) (j judgement) {
 	if filepath.Base(file) == devcontainer.SettingsName {
 		return judgeSettings(file)
 	}
-	err := devcontainer.Open(file, func(p *devcontainer.Project) error {
+	err := disk.Open(file, func(p *devcontainer.Project) error {
 		j = f.judge(p)
 		return nil
 	})
