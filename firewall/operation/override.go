@@ -42,7 +42,7 @@ func screenOverride(req *Request, body *Body) (screen func(io.Reader) io.Reader,
 	default:
 		return nil, nil
 	}
-	if !likeASCII(kind) {
+	if !LikeASCII(kind) { // servers decode names by it
 		return nil, errCharset
 	}
 	if len(req.Header["Content-Encoding"]) == 0 {
@@ -58,18 +58,24 @@ func screenOverride(req *Request, body *Body) (screen func(io.Reader) io.Reader,
 
 var errCharset = errors.New("the body is in a set of characters that is not read here")
 
-// likeASCII reports whether a type of content names no set of characters but those in which
-// the bytes of overrides are as in ASCII: servers decode names by it.
-func likeASCII(kind string) bool {
-	for _, rest := range strings.Split(kind, "charset")[1:] {
+// asciiSets are beginnings of the names of sets of characters in which the bytes of ASCII are
+// as in ASCII, and mean nothing else at the beginning of a character.
+var asciiSets = []string{
+	"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-", "latin1", "windows-125", "koi8-", "euc-", "big5", "gb2312", "gbk", "gb18030",
+	"shift_jis", "binary",
+}
+
+// LikeASCII reports whether a type of content names no set of characters but those in which
+// the bytes of ASCII are as in ASCII.
+func LikeASCII(kind string) bool {
+	for _, rest := range strings.Split(strings.ToLower(kind), "charset")[1:] {
 		end := strings.IndexAny(rest, ";,")
 		if end < 0 {
 			end = len(rest)
 		}
 		set, named := strings.CutPrefix(strings.TrimSpace(rest[:end]), "=")
 		set = strings.Trim(set, " \t\"'")
-		if !named || !slices.Contains([]string{"utf-8", "utf8", "us-ascii", "ascii"}, set) &&
-			!strings.HasPrefix(set, "iso-8859-") && !strings.HasPrefix(set, "windows-125") {
+		if !named || !slices.ContainsFunc(asciiSets, func(begin string) bool { return strings.HasPrefix(set, begin) }) {
 			return false
 		}
 	}

@@ -280,6 +280,42 @@ func TestAttackKeyEscapedInAnAnswer(t *testing.T) {
 	}
 }
 
+// Attack: an agent asks for an answer in UTF-16 or EBCDIC, as servers in Java give it to whoever
+// names it in Accept, or a server says twice how a body is encoded. Nothing of it arrives.
+func TestAttackKeyInOtherCharactersOfAnAnswer(t *testing.T) {
+	for _, protocol := range protocols() {
+		h := newHost(t, []string{protocol}, func(w http.ResponseWriter, r *http.Request) {
+			_, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+			if kind := r.Header.Get("Accept"); kind != "" {
+				w.Header().Set("Content-Type", kind)
+			} else {
+				w.Header()["Content-Encoding"] = []string{"identity", "deflate"}
+			}
+			_, _ = io.WriteString(w, strings.Join(strings.Split(key, ""), "\x00"))
+		})
+		b := newBox(t, h, "https://ok.test GET /v1/**")
+		b.withKeys(map[string]string{"K": canary}, credential.Binding{Name: "K", For: "https://ok.test"})
+		for accept, want := range map[string]int{
+			"": http.StatusBadGateway, "text/plain;charset=utf-16": http.StatusBadGateway, `application/json; charset="IBM037"`: http.StatusBadGateway,
+			"text/html; charset=ISO-8859-1": http.StatusOK, "application/json": http.StatusOK,
+		} {
+			req, _ := http.NewRequest(http.MethodGet, "https://ok.test/v1/a", nil)
+			if accept != "" {
+				req.Header.Set("Accept", accept)
+			}
+			res, err := b.client(protocol).Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, _ := io.ReadAll(res.Body)
+			res.Body.Close()
+			if res.StatusCode != want || want != http.StatusOK && strings.Contains(string(text), "7\x00f") {
+				t.Errorf("%q: %d %q", accept, res.StatusCode, text)
+			}
+		}
+	}
+}
+
 func percentEach(text string) (out string) {
 	for _, c := range []byte(text) {
 		out += fmt.Sprintf("%%%02X", c)

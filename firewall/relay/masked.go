@@ -2,10 +2,12 @@ package relay
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 
+	"github.com/org/claude-sandbox/firewall/operation"
 	"github.com/org/claude-sandbox/internal/redact"
 )
 
@@ -36,11 +38,16 @@ func maskFields(h http.Header, key *redact.Redactor) {
 	}
 }
 
-// maskBody masks a key in a body and in the trailers behind it. The length stays. A
-// compressed body could hide it, and none was asked for.
+// maskBody masks a key in a body and in the trailers behind it. The length stays. A body
+// that is compressed, which was not asked for, or in other bytes than ASCII's could hide it.
 func maskBody(res *http.Response, key *redact.Redactor) error {
-	if coding := res.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
-		return errors.New("it is compressed, and a compressed answer was not asked for")
+	for _, coding := range res.Header["Content-Encoding"] {
+		if coding != "" && !strings.EqualFold(coding, "identity") {
+			return errors.New("it is compressed, and a compressed answer was not asked for")
+		}
+	}
+	if kind := strings.Join(res.Header["Content-Type"], ","); !operation.LikeASCII(kind) {
+		return fmt.Errorf("it is in a set of characters that is not read here: %.100q", kind)
 	}
 	r, w := io.Pipe()
 	body := res.Body
