@@ -129,3 +129,32 @@ func TestForbiddenFilesAreNotClean(t *testing.T) {
 		wantOne(t, lint.Check(p), "SBX109 "+name+" is not checked: permission denied")
 	}
 }
+
+// A link next to the configuration may lead to any place of the repository, and to none outside.
+func TestLinksBesideTheConfiguration(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "Dockerfile")
+	for target, want := range map[string]string{"../docker/Dockerfile": "SBX703", "Dockerfile.real": "SBX703", outside: "SBX109", "none": "SBX109"} {
+		dir := t.TempDir()
+		for name, text := range map[string]string{filepath.Join(dir, ".git", "HEAD"): "", outside: "FROM debian:13\nUSER devel\n",
+			filepath.Join(dir, "docker", "Dockerfile"):               "FROM debian:13\nUSER devel\n",
+			filepath.Join(dir, ".devcontainer", "Dockerfile.real"):   "FROM debian:13\nUSER devel\n",
+			filepath.Join(dir, ".devcontainer", "devcontainer.json"): `{"build": {"dockerfile": "Dockerfile"}}`} {
+			if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Symlink(target, filepath.Join(dir, ".devcontainer", "Dockerfile")); err != nil {
+			t.Fatal(err)
+		}
+		var all lint.Files
+		if err := all.Open(t.Context(), []string{filepath.Join(dir, ".devcontainer", "devcontainer.json")}); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(all.Findings, func(f diag.Finding) bool { return f.Rule == want }) {
+			t.Errorf("a link to %s: no %s in %v", target, want, all.Findings)
+		}
+	}
+}

@@ -480,7 +480,7 @@ func TestMoreThanIsKept(t *testing.T) {
 	}
 }
 
-// BenchmarkKeystroke is the time from a changed text to its findings, and to an answer: with
+// BenchmarkKeystroke is the time from a changed text to its findings, and to two answers: with
 // a Dockerfile and Compose files, as large projects have them.
 func BenchmarkKeystroke(b *testing.B) {
 	steps := strings.Repeat("RUN apt-get update && apt-get install -y git curl && rm -rf /var/lib/apt/lists/*\n", 100)
@@ -500,6 +500,7 @@ func BenchmarkKeystroke(b *testing.B) {
 		e.change(uri, version, fmt.Sprintf(text, version))
 		e.diagnostics(uri, version)
 		e.call("textDocument/completion", at(uri, 0, 2))
+		e.call("textDocument/hover", at(uri, 0, 2))
 		e.kept = nil
 	}
 }
