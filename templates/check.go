@@ -12,16 +12,19 @@ import (
 const configFile = ".devcontainer/devcontainer.json"
 
 // Check judges rendered files as 'sbx-devc validate' judges files on the disk,
-// sorted by position, and returns what they say. git says whether the project is a git repository, whose
-// hooks and configuration must then be protected. The error says that there is
-// no devcontainer.json among the files.
-func Check(files []File, git bool) (*devcontainer.Project, []diag.Finding, error) {
+// sorted by position, and returns what they say. facts are the project's: a git repository's
+// hooks and configuration must be protected, and mounted paths are there. The error says
+// that there is no devcontainer.json among the files.
+func Check(files []File, facts Facts) (*devcontainer.Project, []diag.Finding, error) {
 	tree := devcontainer.Memory{}
 	for _, f := range files {
 		tree[f.Path] = string(f.Content)
 	}
-	if git {
+	if len(facts.Pinned) > 0 {
 		tree[".git/HEAD"] = ""
+	}
+	for _, p := range facts.ReadOnly {
+		tree[p+"/"] = "" // a folder, or as good as one
 	}
 	p, err := devcontainer.Load(tree, configFile, configFile)
 	if err != nil {
@@ -36,7 +39,7 @@ func (t *Template) Problems(options map[string]string) []string {
 	if err != nil {
 		return []string{err.Error()}
 	}
-	_, findings, err := Check(files, false)
+	_, findings, err := Check(files, Facts{})
 	if err != nil {
 		return []string{err.Error()}
 	}

@@ -62,7 +62,7 @@ func TestEveryCombinationValidates(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%v: %v", options, err)
 				}
-				if _, findings, err := templates.Check(files, false); err != nil || diag.Worst(findings, diag.SeverityWarning) > 0 {
+				if _, findings, err := templates.Check(files, templates.Facts{}); err != nil || diag.Worst(findings, diag.SeverityWarning) > 0 {
 					t.Errorf("%v: %v %v", options, err, findings)
 				}
 				for _, f := range files {

@@ -134,7 +134,7 @@ func TestOptionCannotInjectPolicy(t *testing.T) {
 			t.Errorf("%q: %v", value, err)
 			continue
 		}
-		if _, findings, err := templates.Check(files, false); err != nil || len(findings) == 0 || !strings.Contains(fmt.Sprint(findings), "unknown preset") {
+		if _, findings, err := templates.Check(files, templates.Facts{}); err != nil || len(findings) == 0 || !strings.Contains(fmt.Sprint(findings), "unknown preset") {
 			t.Errorf("%q: our renderer gives %v %v, want one unknown preset", value, findings, err)
 		}
 		dir := apply(t, addr+"/org/templates/claude", map[string]string{"gitPreset": value})

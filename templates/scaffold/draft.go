@@ -72,7 +72,7 @@ func New(dir Folder, in lock.Input, overwrite bool) (*Draft, error) {
 		files, err = render(in)
 	}
 	if err == nil {
-		accepted, err = check(files, len(seen.Facts.Pinned) > 0, len(in.Options) > 0)
+		accepted, err = check(files, seen.Facts, len(in.Options) > 0)
 	}
 	if err != nil {
 		return nil, err
@@ -264,8 +264,8 @@ func render(in lock.Input) ([]templates.File, error) {
 // check validates the files before they are written: a template or an option must
 // not be able to produce what validate would refuse. The template on its own is
 // tested, so chosen options are the reason where there are some.
-func check(files []templates.File, git, chosen bool) (*settings.Accepted, error) {
-	project, findings, err := templates.Check(files, git)
+func check(files []templates.File, facts templates.Facts, chosen bool) (*settings.Accepted, error) {
+	project, findings, err := templates.Check(files, facts)
 	if err != nil {
 		return nil, err
 	}
