@@ -75,8 +75,8 @@ func ServiceEntries(s *compose.Service) (entries []string) {
 	return entries
 }
 
-// ownBasename is the name of the project's folder in every clone.
-const ownBasename = "${localWorkspaceFolderBasename}"
+// OwnBasename is the name of the project's folder in every clone, in a devcontainer.json.
+const OwnBasename = "${localWorkspaceFolderBasename}"
 
 var (
 	projectVariable = lazyregexp.New(
@@ -99,7 +99,7 @@ func (l *look) composeProject(root *compose.Node, base string) string {
 	}
 	name := strings.TrimLeft(notInProject.ReplaceAllString(strings.ToLower(base), ""), "_-")
 	if name == base && base != "" {
-		return ownBasename
+		return OwnBasename
 	}
 	return name
 }

@@ -205,7 +205,7 @@ func writeDraft(ctx context.Context, a *cli.App, draft *scaffold.Draft, dir scaf
 	}
 	wrote(a, dir, written)
 	if len(draft.Services) > 0 {
-		notes = append(notes, servicesNote(draft.Network))
+		notes = append(notes, servicesNote(dir, draft.Network))
 	}
 	sayNotes(a, notes)
 	projects.NoteClosed(a, string(dir))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -17,6 +18,7 @@ import (
 	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/adopt"
+	"github.com/org/claude-sandbox/templates/detect"
 	"github.com/org/claude-sandbox/templates/scaffold"
 )
 
@@ -77,11 +79,14 @@ func loadInit(ctx context.Context, a *cli.App) {
 }
 
 // servicesNote says how a run and a dev container reach the services of a Compose file.
-// network is the one that the dev container joins, "" = none.
-func servicesNote(network string) string {
+// network is the one that the dev container of the project in dir joins, "" = none.
+func servicesNote(dir scaffold.Folder, network string) string {
 	const note = "a run joins the network of the project's Compose services while they run"
 	if network == "" {
 		return note + "; this dev container does not"
+	}
+	if full, err := filepath.Abs(string(dir)); err == nil {
+		network = strings.ReplaceAll(network, detect.OwnBasename, filepath.Base(full))
 	}
 	return note + "; the dev container joins " + network + " at its start, which fails without that network"
 }
