@@ -40,8 +40,8 @@ const meanwhile = `git status >/dev/null && git branch meanwhile && git config u
 // TestJourneys walks them with the built program, the real engine, firewall, git and
 // Claude Code; the model is scripted. Packages come from
 // the registry, where this machine reaches it, through the firewall. .NET's SDK is
-// in no registry but its maker's: Mono stands in, which compiles, and fetches no packages. It
-// takes minutes and is run on purpose: make journeys.
+// in no registry but its maker's: Mono stands in, with Debian's client of NuGet, which speaks the
+// second version of its protocol. It takes minutes and is run on purpose: make journeys.
 func TestJourneys(t *testing.T) {
 	if os.Getenv("SBX_JOURNEYS") == "" {
 		t.Skip("takes minutes; SBX_JOURNEYS=1, or make journeys, runs it")
@@ -421,7 +421,7 @@ func (w *walk) bases() {
 
 // toolchains are Debian's packages that stand in for an image of this name.
 var toolchains = map[string]string{
-	"php": "php-cli composer unzip", "sdk": "mono-mcs mono-runtime", "composer": "composer",
+	"php": "php-cli composer unzip", "sdk": "mono-mcs mono-runtime nuget", "composer": "composer",
 	"python": "python3 python3-pip python3-venv", "ruby": "ruby ruby-dev bundler gcc libc6-dev make", "rust": "cargo-web gcc libc6-dev",
 	"maven": "maven default-jdk-headless", "gradle": "gradle default-jdk-headless",
 }

@@ -18,7 +18,7 @@ const serveStatic = `serve() { docker run -d --network $NETWORK --network-alias 
 		const path = "/srv" + decodeURIComponent(q.url.split("?")[0]);
 		for (const name of [path, path + "/index.html"]) {
 			if (!fs.existsSync(name) || !fs.statSync(name).isFile()) continue;
-			r.setHeader("Content-Type", name.endsWith(".html") ? "text/html" : "application/octet-stream");
+			r.setHeader("Content-Type", name.endsWith(".html") ? "text/html" : name.includes("Packages(") ? "application/atom+xml" : "application/octet-stream");
 			return r.end(fs.readFileSync(name));
 		}
 		r.statusCode = 404; r.end();
@@ -112,6 +112,38 @@ func composerPackage() map[string][]byte {
 		"packages.json": []byte(`{"packages": {"acme/hello": {"1.0.0": {"name": "acme/hello", "version": "1.0.0",
 			"autoload": {"files": ["hello.php"]}, "dist": {"type": "zip", "url": "http://packagist.test/hello.zip"}}}}}`),
 		"hello.zip": out.Bytes(),
+	}
+}
+
+// nupkg is a package of NuGet with its feed, in the protocol's second version.
+func nupkg() map[string][]byte {
+	var out bytes.Buffer
+	zw := zip.NewWriter(&out)
+	for _, f := range [][2]string{
+		{"hello.nuspec", `<package xmlns="http://schemas.microsoft.com/packaging/2010/07/nuspec.xsd"><metadata><id>hello</id>` +
+			`<version>1.0.0</version><authors>A</authors><description>x</description></metadata></package>`},
+		{"content/Hello.cs", "class Hello { public const string Word = \"hello\"; }\n"},
+		{"[Content_Types].xml", `<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">` +
+			`<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>` +
+			`<Default Extension="nuspec" ContentType="application/octet"/><Default Extension="cs" ContentType="application/octet"/></Types>`},
+		{"_rels/.rels", `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="R1" ` +
+			`Type="http://schemas.microsoft.com/packaging/2010/07/manifest" Target="/hello.nuspec"/></Relationships>`},
+	} {
+		w, _ := zw.Create(f[0]) // into memory
+		_, _ = w.Write([]byte(f[1]))
+	}
+	_ = zw.Close()
+	const feed, data = "http://nuget.test/api/v2/", "http://schemas.microsoft.com/ado/2007/08/dataservices"
+	entry := `<?xml version="1.0" encoding="utf-8"?><entry xml:base="` + feed + `" xmlns="http://www.w3.org/2005/Atom" xmlns:d="` + data +
+		`" xmlns:m="` + data + `/metadata"><id>` + feed + `Packages(Id='hello',Version='1.0.0')</id>` +
+		`<category term="NuGetGallery.V2FeedPackage" scheme="` + data + `/scheme"/><title type="text">hello</title>` +
+		`<updated>2026-01-01T00:00:00Z</updated><author><name>A</name></author>` +
+		`<content type="application/zip" src="` + feed + `package/hello/1.0.0"/><m:properties><d:Id>hello</d:Id>` +
+		`<d:Version>1.0.0</d:Version><d:Authors>A</d:Authors><d:Description>x</d:Description></m:properties></entry>`
+	return map[string][]byte{
+		"api/v2/index.html":                           []byte("a feed"),
+		"api/v2/Packages(Id='hello',Version='1.0.0')": []byte(entry),
+		"api/v2/package/hello/1.0.0":                  out.Bytes(),
 	}
 }
 

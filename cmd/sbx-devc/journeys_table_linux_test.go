@@ -247,9 +247,11 @@ X`,
 	{
 		name: "dotnet",
 		clone: `echo '<Project Sdk="Microsoft.NET.Sdk"><PropertyGroup><TargetFramework>net8.0</TargetFramework></PropertyGroup></Project>' >app.csproj
-			echo '*.exe' >.gitignore; echo 'class A { static int Main() { return 1; } }' >A.cs`,
-		work:  `sed -i 's/return 1/return 0/' A.cs && mcs -out:a.exe A.cs && mono a.exe`,
-		check: `grep -q 'return 0' A.cs && grep -q dotnet/sdk:8.0 .devcontainer/Dockerfile && grep -q '"nuget"' .devcontainer/sandbox.jsonc`,
+			printf '%s\n' '*.exe' packages >.gitignore; echo 'class A { static int Main() { return 1; } }' >A.cs`,
+		serve: nupkg(), network: serveStatic + ` nuget.test`, flags: "--engine-network NETWORK --allow nuget.test --private nuget.test",
+		work: `nuget install hello -Version 1.0.0 -Source http://nuget.test/api/v2/ -OutputDirectory packages -NonInteractive &&
+			sed -i 's/return 1/return Hello.Word == "hello" ? 0 : 2/' A.cs && mcs -out:a.exe A.cs packages/hello.1.0.0/content/Hello.cs && mono a.exe`,
+		check: `grep -q Hello.Word A.cs && grep -q dotnet/sdk:8.0 .devcontainer/Dockerfile && grep -q '"nuget"' .devcontainer/sandbox.jsonc`,
 	},
 	{
 		name: "two languages, Go and Node",
