@@ -2,6 +2,7 @@
 //
 //	scripts/setup -> engine -> Connect
 //	scripts/build -> carried sbx-init -> Carried
+//	podman, programs of this machine -> an engine of the test's own with SmallImage -> StartPodman
 package enginetest
 
 import (
