@@ -274,8 +274,10 @@ func TestAttackKeyEscapedInAnAnswer(t *testing.T) {
 		}
 		body, err := io.ReadAll(res.Body)
 		res.Body.Close()
-		if text := string(body); err != nil || len(text) == 0 || strings.Trim(text+res.Header.Get("X-Echo"), "*") != "" {
-			t.Errorf("%s: %q, %q, %v", name, text, res.Header.Get("X-Echo"), err)
+		head := res.Header.Get("X-Echo")
+		shown := strings.TrimRight(string(body), "*") // of an answer that stops, the beginning
+		if err != nil || len(body) == 0 || head == "" || strings.Trim(head, "*") != "" || len(shown) > 4+len(body)/8 || strings.Contains(shown, "*") {
+			t.Errorf("%s: %q, %q, %v", name, body, head, err)
 		}
 	}
 }
