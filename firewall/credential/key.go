@@ -67,6 +67,7 @@ type Key struct {
 	value string // the secret
 	sent  string // what stands in the request
 	blank *redact.Redactor
+	small *redact.Redactor // of the same in small letters
 }
 
 // minValue is the length in bytes below which a value is no key: the redactor does not
@@ -119,6 +120,10 @@ func Fill(bindings []Binding, values map[string]string) (*Keys, error) {
 			k.sent = k.value
 		}
 		k.blank = redact.New(redact.Options{Secrets: secrets, Mask: true, Flow: true})
+		for i := range secrets {
+			secrets[i] = strings.ToLower(secrets[i])
+		}
+		k.small = redact.New(redact.Options{Secrets: secrets, Mask: true})
 		keys.all = append(keys.all, k)
 	}
 	return keys, nil
@@ -158,6 +163,12 @@ func (k *Keys) Choose(m *operation.Memory, req *operation.Request, body *operati
 
 // Redactor masks the key, and the forms in which it commonly comes back, in responses.
 func (k *Key) Redactor() *redact.Redactor { return k.blank }
+
+// IsIn reports whether the name of a field holds the key, whose letters readers of HTTP change.
+func (k *Key) IsIn(name string) bool {
+	name = strings.ToLower(name)
+	return k.small.String(name) != name
+}
 
 // Attach makes the key the one credential of a request that goes out.
 func (k *Key) Attach(h http.Header, query string) (newQuery string) {

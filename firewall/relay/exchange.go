@@ -65,7 +65,7 @@ func (r *Relay) handler(silent *log.Logger) http.Handler {
 			}
 			x.screen = d.Screen
 			if x.observe = d.Observe; x.key != nil {
-				w = &masked{w, x.key.Redactor()}
+				w = &masked{w, x.key}
 			}
 			proxy.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), exchangeKey{}, x)))
 		}
@@ -178,7 +178,7 @@ func modifyResponse(res *http.Response) error {
 	}
 	res.Header.Del("Alt-Svc")
 	if x.key != nil {
-		if err := maskBody(res, x.key.Redactor()); err != nil {
+		if err := maskBody(res, x.key); err != nil {
 			return err
 		}
 	}

@@ -318,6 +318,36 @@ func TestAttackKeyInOtherCharactersOfAnAnswer(t *testing.T) {
 	}
 }
 
+// Attack: a host repeats a key as the name of a field or a trailer, whose letters readers of
+// HTTP change.
+func TestAttackKeyAsTheNameOfAField(t *testing.T) {
+	const key = "caNary-7F3a9c51-e2d84b06"
+	for _, protocol := range protocols() {
+		h := newHost(t, []string{protocol}, func(w http.ResponseWriter, _ *http.Request) {
+			name := key
+			if protocol == "h2" {
+				name = strings.ToLower(key)
+			}
+			w.Header()[name] = []string{"a"}
+			w.Header().Set("Trailer", "X-"+key)
+			_, _ = io.WriteString(w, "body")
+			w.Header().Set("X-"+key, "a")
+			w.Header().Set(http.TrailerPrefix+"Y-"+key, "a")
+		})
+		b := newBox(t, h, "https://ok.test GET /v1/**")
+		b.withKeys(map[string]string{"K": key}, credential.Binding{Name: "K", For: "https://ok.test"})
+		res, err := b.client(protocol).Get("https://ok.test/v1/a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if all := fmt.Sprint(res.Header, res.Trailer); err != nil || string(body) != "body" || strings.Contains(strings.ToLower(all), strings.ToLower(key)) {
+			t.Errorf("%s: %s %q %v", protocol, all, body, err)
+		}
+	}
+}
+
 func percentEach(text string) (out string) {
 	for _, c := range []byte(text) {
 		out += fmt.Sprintf("%%%02X", c)

@@ -7,14 +7,14 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/org/claude-sandbox/firewall/credential"
 	"github.com/org/claude-sandbox/firewall/operation"
-	"github.com/org/claude-sandbox/internal/redact"
 )
 
 // masked writes response heads without a key, informational ones too.
 type masked struct {
 	http.ResponseWriter
-	key *redact.Redactor
+	key *credential.Key
 }
 
 func (m *masked) WriteHeader(status int) {
@@ -25,22 +25,23 @@ func (m *masked) WriteHeader(status int) {
 // Unwrap is for http.ResponseController.
 func (m *masked) Unwrap() http.ResponseWriter { return m.ResponseWriter }
 
-// maskFields masks values, and leaves out fields whose name holds the key.
-func maskFields(h http.Header, key *redact.Redactor) {
+// maskFields masks values, and leaves out fields whose name holds the key, also those that
+// are announced.
+func maskFields(h http.Header, key *credential.Key) {
 	for field, values := range h {
-		if key.String(field) != field {
+		if key.IsIn(field) || field == "Trailer" && key.IsIn(strings.Join(values, ",")) {
 			delete(h, field)
 			continue
 		}
 		for i, v := range values {
-			values[i] = key.String(v)
+			values[i] = key.Redactor().String(v)
 		}
 	}
 }
 
 // maskBody masks a key in a body and in the trailers behind it. The length stays. A body
 // that is compressed, which was not asked for, or in other bytes than ASCII's could hide it.
-func maskBody(res *http.Response, key *redact.Redactor) error {
+func maskBody(res *http.Response, key *credential.Key) error {
 	for _, coding := range res.Header["Content-Encoding"] {
 		if coding != "" && !strings.EqualFold(coding, "identity") {
 			return errors.New("it is compressed, and a compressed answer was not asked for")
@@ -56,7 +57,7 @@ func maskBody(res *http.Response, key *redact.Redactor) error {
 		io.Closer
 	}{r, closers{r, body}}
 	go func() {
-		clean := key.Writer(w)
+		clean := key.Redactor().Writer(w)
 		_, err := io.Copy(clean, body)
 		if err == nil {
 			err = clean.Close()
