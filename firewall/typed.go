@@ -174,7 +174,7 @@ func (p *Policy) reviewTyped(t alone, others []alone) *problem {
 		return complain("remove one of the two", "%s has no effect: %s in deny wins", t.text, by)
 	}
 	for _, o := range others {
-		if o.rules.Covers(t.text) && (o.index < t.index || !t.rules.Covers(o.text)) {
+		if o.rules.Includes(t.rules) && (o.index < t.index || !t.rules.Includes(o.rules)) {
 			return complain("remove it", "%s is covered by %s", t.text, o.text)
 		}
 	}

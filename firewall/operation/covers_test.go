@@ -66,3 +66,23 @@ func TestAttackOperationCoveredAndNotAllowed(t *testing.T) {
 		t.Errorf("only %d pairs cover each other", covered)
 	}
 }
+
+// Attack: a project's file with hundreds of long entries, each of which is compared with each
+// other one. None is read anew for that: reading takes memory.
+func TestAttackEntriesThatTakeLongToCompare(t *testing.T) {
+	compile := func(text string) *Rules {
+		rules, problems := Compile([]string{text})
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		return rules
+	}
+	long := "https://api.example.com GET /" + strings.Repeat("a/", 200)
+	wide, narrow := compile(long+"**"), compile(long+"b/**")
+	if !wide.Includes(narrow) || narrow.Includes(wide) {
+		t.Errorf("%v, %v", wide.Includes(narrow), narrow.Includes(wide))
+	}
+	if n := testing.AllocsPerRun(100, func() { _, _ = wide.Includes(narrow), narrow.Includes(wide) }); n > 20 {
+		t.Errorf("two comparisons take %v pieces of memory", n)
+	}
+}

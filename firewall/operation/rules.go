@@ -59,6 +59,15 @@ type compiled struct {
 // newKind makes a kind of the function that understands one of its entries, or says what
 // is wrong with it, and the one that makes a service of them all.
 func newKind[F form[F]](word string, parse func(e entry) (f F, message, hint string), serve func(all []F) service) kind {
+	read := func(e entry) (f F, ok bool) {
+		e.form.once.Do(func() {
+			if f, bad, _ := parse(e); bad == "" {
+				e.form.read = f
+			}
+		})
+		f, ok = e.form.read.(F)
+		return f, ok
+	}
 	return kind{
 		word: word,
 		compile: func(entries []entry) (c compiled, problems []Problem) {
@@ -76,9 +85,9 @@ func newKind[F form[F]](word string, parse func(e entry) (f F, message, hint str
 			return c, problems
 		},
 		covers: func(wide, narrow entry) bool {
-			w, bad, _ := parse(wide)
-			n, alsoBad, _ := parse(narrow)
-			return bad == "" && alsoBad == "" && w.covers(n)
+			w, good := read(wide)
+			n, alsoGood := read(narrow)
+			return good && alsoGood && w.covers(n)
 		},
 		words: func(e entry) (text string, reads bool) {
 			f, bad, _ := parse(e)
@@ -110,6 +119,13 @@ type entry struct {
 	kind   string
 	target string // "github.com/acme/app"
 	words  []string
+	form   *onceForm
+}
+
+// onceForm is what an entry means, once it is compared: each is, with each other one.
+type onceForm struct {
+	once sync.Once
+	read any // nil = the entry is wrong
 }
 
 // Problem says why an entry cannot be used.
@@ -194,7 +210,7 @@ func Compile(texts []string) (*Rules, []Problem) {
 // parseEntry cuts a text that Typed accepts into its parts.
 func parseEntry(text string) entry {
 	k, rest, _ := cutKind(text)
-	e := entry{text: strings.TrimSpace(text), kind: k.word}
+	e := entry{text: strings.TrimSpace(text), kind: k.word, form: &onceForm{}}
 	if fields := strings.Fields(rest); len(fields) > 0 {
 		e.target, e.words = fields[0], fields[1:]
 	}
@@ -213,10 +229,18 @@ func (r *Rules) Covers(text string) bool { return r.CoveredBy(text) != "" }
 
 // CoveredBy returns the entry for which Covers is true; "" when there is none.
 func (r *Rules) CoveredBy(text string) string {
+	return r.coveredBy(parseEntry(text))
+}
+
+// Includes reports whether each entry of other is covered by one of r.
+func (r *Rules) Includes(other *Rules) bool {
+	return !slices.ContainsFunc(other.entries, func(e entry) bool { return r.coveredBy(e) == "" })
+}
+
+func (r *Rules) coveredBy(narrow entry) string {
 	if r == nil {
 		return ""
 	}
-	narrow := parseEntry(text)
 	i := slices.IndexFunc(r.entries, func(wide entry) bool {
 		if wide.kind != narrow.kind {
 			return false
