@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/shellword"
 )
 
@@ -58,14 +59,15 @@ func specifiedHome(t *testing.T) (project string, env map[string]string) {
 		".claude-sandbox/allowed-domains.txt": hosts, ".claude-sandbox/mcp-servers.yaml": servers, ".claude-sandbox/config/x": "",
 		"my-project/README": "", "code/myproject/README": "", "other/README": "", "logs/x": "", ".claude/settings.json": `{"model": "opus"}`,
 		"project/whitelist.txt": hosts, "project/domains.txt": hosts, "project/servers.txt": "files\n", "project/prefixes.txt": "CLAUDE_\nPROJECT_\n",
-		"bin/claude": "#!/bin/sh\n", ".config/sbx-devc/settings.jsonc": `{"mcp": {"servers": [{"name": "files", "command": "npx", "args": ["-y", "server"]}]}}`,
+		".config/sbx-devc/settings.jsonc": `{"mcp": {"servers": [{"name": "files", "command": "npx", "args": ["-y", "server"]}]}}`,
 	})
-	if err := os.Chmod(filepath.Join(home, "bin/claude"), 0o755); err != nil {
+	bin := acceptedFolder(t)
+	if err := os.WriteFile(filepath.Join(bin, "claude"), []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return filepath.Join(home, "project"), map[string]string{
 		"HOME": home, "ANTHROPIC_API_KEY": "key", "BRAVE_API_KEY": "key", "EXTRA_KEY": "key", "GITHUB_TOKEN": "key",
-		"DOCKER_HOST": "unix://" + filepath.Join(home, "no.sock"), "PATH": filepath.Join(home, "bin") + ":" + os.Getenv("PATH"),
+		"DOCKER_HOST": "unix://" + filepath.Join(home, "no.sock"), "PATH": bin + ":" + os.Getenv("PATH"),
 	}
 }
 
@@ -78,6 +80,7 @@ func TestCommandLinesOfTheSpecifications(t *testing.T) {
 	for _, name := range []string{"HOME", "DOCKER_HOST", "PATH"} { // the engine's client and hosts' programs see these alone
 		t.Setenv(name, env[name])
 	}
+	t.Setenv(engine.RuntimeVariable, "")    // a line sets it for its process, which goes on with other tests here
 	asTyped := func(line string) []string { // a shell has a tilde at the beginning of a word for the home
 		return callsOf(t, "sbx-devc "+strings.ReplaceAll(" "+line, " ~/", " "+env["HOME"]+"/"))[0]
 	}
