@@ -103,19 +103,6 @@ func textsRun(t *testing.T, env []string, args ...string) (told string, ran []st
 	return told, ran, r.said(t)
 }
 
-func writeFiles(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // Attack: each instruction of a project starts a program, reads what is outside, or
 // changes Claude's settings. The model is told the texts, and nothing else happens.
 func TestAttackAProjectsInstructionsAct(t *testing.T) {
