@@ -22,6 +22,32 @@ import (
 	"github.com/org/claude-sandbox/internal/fakeapi"
 )
 
+// startProxy starts the program and reads the variables that it prints first. lines is what
+// it prints later, said what it tells its user.
+func startProxy(t *testing.T, cmd *exec.Cmd, variables int) (set map[string]string, lines *bufio.Reader, said *bytes.Buffer) {
+	t.Helper()
+	said = new(bytes.Buffer)
+	cmd.Stderr = said
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	lines, set = bufio.NewReader(out), map[string]string{}
+	for range variables {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatalf("%v: %s", err, said)
+		}
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		set[name] = value
+	}
+	return set, lines, said
+}
+
 // Attack: a sandbox of another maker's, which has the proxy's token, asks for other models,
 // paths and more than its budget, and looks for the key in each answer.
 func TestAttackTheProxyAlone(t *testing.T) {
@@ -31,26 +57,7 @@ func TestAttackTheProxyAlone(t *testing.T) {
 	home := t.TempDir()
 	cmd := exec.Command(builtProgram(t), "proxy", "--models", "claude-sonnet-*", "--budget", "2 requests")
 	cmd.Dir, cmd.Env = home, []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=" + key, "SBX_DEVC_UPSTREAM=" + api.URL}
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer cmd.Process.Kill()
-	lines := bufio.NewReader(out)
-	set := map[string]string{}
-	for range 2 {
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			t.Fatalf("%v: %s", err, &said)
-		}
-		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		set[name] = value
-	}
+	set, lines, said := startProxy(t, cmd, 2)
 	answers := ""
 	ask := func(path, token, model string) int {
 		r, err := http.NewRequest(http.MethodPost, set["ANTHROPIC_BASE_URL"]+path, strings.NewReader(fmt.Sprintf(
@@ -97,10 +104,10 @@ func TestAttackTheProxyAlone(t *testing.T) {
 	}
 	rest, _ := io.ReadAll(lines)
 	if err := cmd.Wait(); err != nil {
-		t.Errorf("%v: %s", err, &said)
+		t.Errorf("%v: %s", err, said)
 	}
 	if !strings.Contains(said.String(), "2 answers of the model") {
-		t.Errorf("it says\n%s", &said)
+		t.Errorf("it says\n%s", said)
 	}
 	if all := answers + said.String() + string(rest); strings.Contains(all, key) {
 		t.Errorf("the key is in\n%s", all)
@@ -132,26 +139,7 @@ func TestAttackTheProxyServesAProvider(t *testing.T) {
 	cmd := exec.Command(builtProgram(t), "proxy", "--budget", "2 usd/day")
 	cmd.Dir = filepath.Join(home, "project")
 	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=sk-ant-key-of-this-test", "ACME_KEY=" + key}
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer cmd.Process.Kill()
-	lines := bufio.NewReader(out)
-	set := map[string]string{}
-	for range 4 {
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			t.Fatalf("%v: %s", err, &said)
-		}
-		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		set[name] = value
-	}
+	set, lines, said := startProxy(t, cmd, 4)
 	answers := ""
 	for _, c := range []struct {
 		base, token string
@@ -184,7 +172,7 @@ func TestAttackTheProxyServesAProvider(t *testing.T) {
 		t.Errorf("arrived %q", arrived)
 	}
 	if strings.Contains(answers+said.String(), key) || !strings.Contains(said.String(), "$2.0000 at list price") {
-		t.Errorf("said %s", &said)
+		t.Errorf("said %s", said)
 	}
 	usage := exec.Command(builtProgram(t), "usage", "--json", "--by", "model")
 	usage.Dir, usage.Env = cmd.Dir, cmd.Env
@@ -214,26 +202,7 @@ func TestAttackTheProxyServesOperations(t *testing.T) {
 	}
 	cmd := exec.Command(builtProgram(t), "proxy", "--allow", "git:git.invalid/acme/app", "--key", "APP for git:git.invalid/acme/app")
 	cmd.Dir, cmd.Env = filepath.Join(home, "project"), env
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer cmd.Process.Kill()
-	lines := bufio.NewReader(out)
-	set := map[string]string{}
-	for range 4 {
-		line, err := lines.ReadString('\n')
-		if err != nil {
-			t.Fatalf("%v: %s", err, &said)
-		}
-		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		set[name] = value
-	}
+	set, lines, said := startProxy(t, cmd, 4)
 	certificate, err := os.ReadFile(set["SBX_CA_FILE"])
 	roots := x509.NewCertPool()
 	if err != nil || !roots.AppendCertsFromPEM(certificate) {
@@ -266,10 +235,10 @@ func TestAttackTheProxyServesOperations(t *testing.T) {
 	}
 	for _, want := range []string{"refused git.invalid: ", "refused evil.invalid: no entry is about operations at evil.invalid:443"} {
 		if !strings.Contains(said.String(), want) {
-			t.Errorf("no %q in\n%s", want, &said)
+			t.Errorf("no %q in\n%s", want, said)
 		}
 	}
 	if strings.Contains(said.String()+string(rest)+string(text), "key-of-the-app") {
-		t.Errorf("the key is in %s", &said)
+		t.Errorf("the key is in %s", said)
 	}
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/firewall/credential"
 	"github.com/org/claude-sandbox/firewall/forward"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 const (
@@ -178,19 +179,9 @@ func (f *fixture) run(t *testing.T, name string, args ...string) (string, error)
 	return string(out), err
 }
 
-func program(t *testing.T, name string) {
-	t.Helper()
-	if _, err := exec.LookPath(name); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
-}
-
 // curl does what the entries name, with the key, and nothing else.
 func TestAttackCurlThroughTheForwardProxy(t *testing.T) {
-	program(t, "curl")
+	testenv.Program(t, "curl")
 	s := newSite(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "fine ", r.Header.Get("Authorization")) })
 	f := start(t, s, "https://ok.test GET,POST /v1/**", loopback, ours, "https://ok.test GET,POST /v1/**", "https://ok.test GET /open/**")
 	site := "https://ok.test"
@@ -227,7 +218,7 @@ func TestAttackCurlThroughTheForwardProxy(t *testing.T) {
 // Attack: names that lead to an address that the policy does not allow for them, as this
 // machine's own or a cloud's metadata service.
 func TestAttackANameLeadsInside(t *testing.T) {
-	program(t, "curl")
+	testenv.Program(t, "curl")
 	s := newSite(t, func(http.ResponseWriter, *http.Request) {})
 	for _, addr := range []string{"127.0.0.1", "::ffff:127.0.0.1", "169.254.169.254", "10.0.0.1", "::1"} {
 		f := start(t, s, "", []string{addr}, nil, "https://ok.test GET /v1/**")
@@ -243,7 +234,7 @@ func TestAttackANameLeadsInside(t *testing.T) {
 
 // Git works with the repository that an entry names, and pushes to the refs that it names.
 func TestAttackGitThroughTheForwardProxy(t *testing.T) {
-	program(t, "git")
+	testenv.Program(t, "git")
 	root := t.TempDir()
 	s := newSite(t, func(w http.ResponseWriter, r *http.Request) {
 		(&cgi.Handler{Path: "/bin/sh", Args: []string{"-c", "exec git http-backend"}, Dir: root, Env: []string{
