@@ -332,10 +332,8 @@ func (r *resolver) imageStart(image Image) (entrypoint, cmd []string) {
 
 // At returns the value at an RFC 6901 pointer into the configuration, nil when
 // there is none.
-func (r *Result) At(pointer string) any { return At(r.Configuration, pointer) }
-
-// At returns the value at an RFC 6901 pointer into v, nil when there is none.
-func At(v any, pointer string) any {
+func (r *Result) At(pointer string) any {
+	var v any = r.Configuration
 	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
 		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 		switch at := v.(type) {

@@ -102,10 +102,11 @@ type merger struct {
 // config is the whole file; the last of the entries is what is picked from it.
 func merge(config entry, entries []entry) (Object, map[string][]Origin) {
 	m := &merger{entries: entries, origins: map[string][]Origin{}}
+	at := config.members("")
 	for _, member := range config.object {
 		if !slices.Contains(replaced, member.Name) && !slices.Contains(fromConfig, member.Name) {
 			m.out = append(m.out, member)
-			m.from(jsonc.Child("", member.Name), config.at(jsonc.Child("", member.Name)))
+			m.from(jsonc.Child("", member.Name), at(member.Name))
 		}
 	}
 	m.anyTrue("init")

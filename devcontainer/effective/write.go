@@ -10,6 +10,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/internal/shellword"
 )
 
@@ -46,13 +47,13 @@ func (r *Result) Form() any {
 // control characters as text.
 func (r *Result) WriteText(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	if err := originRows(table, "", r.Origins, r.At); err != nil {
+	if err := originRows(table, "", r.Origins, r.Configuration); err != nil {
 		return err
 	}
 	fmt.Fprintf(table, "workspace folder\t%s\n", r.Folder)
 	if c := r.Compose; c != nil {
 		fmt.Fprintf(table, "\nCompose service of %s\n", c.Project)
-		if err := originRows(table, "  ", c.Origins, func(pointer string) any { return At(c.Service, pointer) }); err != nil {
+		if err := originRows(table, "  ", c.Origins, c.Service); err != nil {
 			return err
 		}
 	}
@@ -73,19 +74,37 @@ func (r *Result) WriteText(w io.Writer) error {
 }
 
 // originRows prints what stands at each pointer, and where that comes from.
-func originRows(w io.Writer, before string, origins map[string][]Origin, at func(pointer string) any) error {
+func originRows(w io.Writer, before string, origins map[string][]Origin, in Object) error {
+	values := map[string]any{}
+	eachValue(in, "", func(pointer string, value any) { values[pointer] = value })
 	for _, pointer := range slices.SortedFunc(maps.Keys(origins), naturally) {
 		var from []string
 		for _, o := range origins[pointer] {
 			from = append(from, o.String())
 		}
-		value, err := json.Marshal(at(pointer))
+		value, err := json.Marshal(values[pointer])
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(w, "%s%s\t%s\t%s\n", before, strings.ReplaceAll(pointer[1:], "/", "."), clip(string(value)), strings.Join(from, ", "))
 	}
 	return nil
+}
+
+// eachValue visits v and what it holds with their RFC 6901 pointers, each once: to look one
+// up by its pointer takes as long as its object is large.
+func eachValue(v any, pointer string, visit func(pointer string, value any)) {
+	visit(pointer, v)
+	switch v := v.(type) {
+	case Object:
+		for _, m := range v {
+			eachValue(m.Value, jsonc.Child(pointer, m.Name), visit)
+		}
+	case []any:
+		for i, e := range v {
+			eachValue(e, jsonc.Child(pointer, strconv.Itoa(i)), visit)
+		}
+	}
 }
 
 // naturally orders pointers by their parts, numbers by value.
