@@ -178,14 +178,14 @@ func TestRealClaudeWorksThroughTunnelAndProxyWithoutTheKey(t *testing.T) {
 		t.Errorf("made.txt: %q, %v", made, err)
 	}
 	result := r.scanner.Result()
-	if result.Text != "[scripted] both steps are done" || result.Turns != 3 || result.SessionID == "" || result.Duration <= 0 {
+	if result.Text != "[scripted] both steps are done" || result.Turns != 3 || result.SessionID == "" {
 		t.Errorf("result %+v", result)
 	}
 	if result.CostUSD <= 0 || len(result.Usage) == 0 {
 		t.Errorf("no cost or usage in the result: %+v", result)
 	}
-	if r.stdout != r.raw || r.scanner.Ignored() != 0 {
-		t.Errorf("the output was changed, or %d lines were not understood", r.scanner.Ignored())
+	if r.stdout != r.raw || r.scanner.Tampered() != "" {
+		t.Errorf("the output was changed, or holds lines that are not Claude's: %s", r.scanner.Tampered())
 	}
 	var uses []agent.ToolUse
 	for _, e := range r.events {

@@ -15,8 +15,6 @@ type Init struct {
 	SessionID string
 	Model     string
 	Version   string // of Claude Code
-	WorkDir   string
-	Tools     []string
 	MCP       []MCPServer
 }
 
@@ -31,12 +29,9 @@ type MCPServer struct {
 // conversation.
 type Typed struct{ Text string }
 
-// Text is something the assistant said. For an API error, which claude prints
-// as an assistant's message too, APIError is true.
-type Text struct {
-	Text     string
-	APIError bool
-}
+// Text is something the assistant said, or an API error, which claude prints as an
+// assistant's message too.
+type Text struct{ Text string }
 
 // ToolUse is a tool call.
 type ToolUse struct {
@@ -93,8 +88,6 @@ type Result struct {
 	APIErrorStatus int      // HTTP status of the API's last error; 0 = none
 	SessionID      string
 	Turns          int
-	Duration       time.Duration
-	APIDuration    time.Duration
 	CostUSD        float64 // at list price, as claude computes it
 	Usage          map[string]ModelUsage
 	Denials        []Denial
@@ -105,7 +98,6 @@ type Result struct {
 // ModelUsage counts one model's tokens, subagents included.
 type ModelUsage struct {
 	Input, Output, CacheRead, CacheWrite int64
-	CostUSD                              float64
 }
 
 // Tokens adds up what the result says of its models; 0 for a nil Result.

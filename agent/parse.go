@@ -24,8 +24,6 @@ type wireLine struct {
 	// system/init
 	Model   string      `json:"model"`
 	Version string      `json:"claude_code_version"`
-	CWD     string      `json:"cwd"`
-	Tools   []string    `json:"tools"`
 	MCP     []MCPServer `json:"mcp_servers"`
 
 	// system/api_retry
@@ -59,8 +57,7 @@ func (k keptLine) isTyped() bool {
 // once, and no part of it twice.
 type wireMessage struct {
 	keptLine
-	APIErrorMessage bool `json:"is_api_error_message"`
-	Message         struct {
+	Message struct {
 		Content json.RawMessage `json:"content"`
 	} `json:"message"`
 }
@@ -85,17 +82,14 @@ type wireResult struct {
 	APIErrorStatus *int            `json:"api_error_status"`
 	SessionID      string          `json:"session_id"`
 	Turns          int             `json:"num_turns"`
-	DurationMS     float64         `json:"duration_ms"`
-	APIDurationMS  float64         `json:"duration_api_ms"`
 	CostUSD        float64         `json:"total_cost_usd"`
 	Structured     json.RawMessage `json:"structured_output"`
 	LocalCommand   string          `json:"local_command"`
 	ModelUsage     map[string]struct {
-		Input      int64   `json:"inputTokens"`
-		Output     int64   `json:"outputTokens"`
-		CacheRead  int64   `json:"cacheReadInputTokens"`
-		CacheWrite int64   `json:"cacheCreationInputTokens"`
-		CostUSD    float64 `json:"costUSD"`
+		Input      int64 `json:"inputTokens"`
+		Output     int64 `json:"outputTokens"`
+		CacheRead  int64 `json:"cacheReadInputTokens"`
+		CacheWrite int64 `json:"cacheCreationInputTokens"`
 	} `json:"modelUsage"`
 	Denials []struct {
 		ToolName  string `json:"tool_name"`
@@ -130,7 +124,7 @@ func parseSystem(line []byte) []Event {
 	lenient(line, &w)
 	switch w.Subtype {
 	case "init":
-		return []Event{Init{SessionID: w.SessionID, Model: w.Model, Version: w.Version, WorkDir: w.CWD, Tools: w.Tools, MCP: w.MCP}}
+		return []Event{Init{SessionID: w.SessionID, Model: w.Model, Version: w.Version, MCP: w.MCP}}
 	case "api_retry":
 		kind, _ := w.Error.(string)
 		return []Event{APIRetry{
@@ -150,7 +144,7 @@ func parseMessage(line []byte) []Event {
 	for _, b := range blocks(w.Message.Content) {
 		switch {
 		case b.Type == "text" && w.Type == "assistant":
-			events = append(events, Text{Text: b.Text, APIError: w.APIErrorMessage})
+			events = append(events, Text{Text: b.Text})
 		case b.Type == "tool_use" && w.Type == "assistant":
 			events = append(events, ToolUse{ID: b.ID, Name: b.Name, Argument: argument(b.Input)})
 		case b.Type == "tool_result" && w.Type == "user":
@@ -195,8 +189,7 @@ func parseResult(line []byte) []Event {
 	r := Result{
 		Subtype: w.Subtype, IsError: w.IsError, Text: w.Result, Errors: w.Errors,
 		TerminalReason: w.TerminalReason, APIErrorStatus: value(w.APIErrorStatus),
-		SessionID: w.SessionID, Turns: w.Turns, Duration: millis(w.DurationMS), APIDuration: millis(w.APIDurationMS),
-		CostUSD: w.CostUSD, LocalCommand: w.LocalCommand,
+		SessionID: w.SessionID, Turns: w.Turns, CostUSD: w.CostUSD, LocalCommand: w.LocalCommand,
 	}
 	if string(w.Structured) != "null" && len(w.Structured) > 0 {
 		r.Structured = append([]byte(nil), w.Structured...)
@@ -205,7 +198,7 @@ func parseResult(line []byte) []Event {
 		r.Usage = make(map[string]ModelUsage, len(w.ModelUsage))
 	}
 	for model, u := range w.ModelUsage {
-		r.Usage[model] = ModelUsage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, CostUSD: u.CostUSD}
+		r.Usage[model] = ModelUsage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
 	}
 	for _, d := range w.Denials {
 		r.Denials = append(r.Denials, Denial{ToolUseID: d.ToolUseID, ToolName: d.ToolName})

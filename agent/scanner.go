@@ -18,14 +18,13 @@ type Scanner struct {
 	out     io.Writer
 	onEvent func(Event)
 
-	line    []byte // the unfinished line
-	skip    bool   // the unfinished line is longer than maxLine
-	result  *Result
-	said    []byte // the line of result
-	init    *Init
-	ignored int
-	order   order
-	outErr  error
+	line   []byte // the unfinished line
+	skip   bool   // the unfinished line is longer than maxLine
+	result *Result
+	said   []byte // the line of result
+	init   *Init
+	order  order
+	outErr error
 }
 
 // NewScanner returns a Scanner that copies to out and calls onEvent, from
@@ -87,9 +86,6 @@ func (s *Scanner) Init() *Init { return s.init }
 // controls Claude's process can keep to that order.
 func (s *Scanner) Tampered() string { return s.order.verdict() }
 
-// Ignored counts the lines that were not JSON objects or too long to keep.
-func (s *Scanner) Ignored() int { return s.ignored }
-
 func (s *Scanner) keep(part []byte) {
 	if s.skip || len(s.line)+len(part) > maxLine {
 		s.skip, s.line = true, nil
@@ -101,7 +97,6 @@ func (s *Scanner) keep(part []byte) {
 func (s *Scanner) finish() {
 	switch {
 	case s.skip:
-		s.ignored++
 		s.order.foreign()
 	case len(s.line) > 0:
 		s.read(s.line)
@@ -119,7 +114,6 @@ func (s *Scanner) read(line []byte) {
 	}
 	events, main, ok := parseLine(line)
 	if !ok {
-		s.ignored++
 		s.order.foreign()
 		return
 	}

@@ -45,11 +45,7 @@ type refusal struct {
 // ServeHTTP serves one request of the agent.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	entry := Entry{Method: short(r.Method, 20), Path: short(p.blank.String(r.URL.EscapedPath()), 200)}
-	start := time.Now()
-	defer func() { // also when the answer is aborted by a panic
-		entry.Duration = time.Since(start)
-		p.log(entry)
-	}()
+	defer func() { p.log(entry) }() // also when the answer is aborted by a panic
 	if r.Method == http.MethodHead && r.URL.EscapedPath() == "/api/hello" && r.URL.Host == "" {
 		entry.Status = http.StatusOK // claude's reachability check; it tells nothing
 		w.WriteHeader(entry.Status)

@@ -73,12 +73,11 @@ type Options struct {
 
 // Entry is what the log may know of a request: never a body, never a header.
 type Entry struct {
-	Method   string
-	Path     string // as sent, at most 200 bytes, quoted when odd
-	Status   int    // 0 = the client left before there was one
-	Duration time.Duration
-	Model    string // "" = the request names none
-	Refused  string // why the proxy itself refused or failed; "" = the upstream answered
+	Method  string
+	Path    string // as sent, at most 200 bytes, quoted when odd
+	Status  int    // 0 = the client left before there was one
+	Model   string // "" = the request names none
+	Refused string // why the proxy itself refused or failed; "" = the upstream answered
 	// Unreachable says that no answer of the upstream came at all: its port is
 	// closed, its name is unknown, TLS failed, or the connection broke.
 	Unreachable bool

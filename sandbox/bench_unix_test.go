@@ -49,7 +49,7 @@ func BenchmarkLargeProject(b *testing.B) {
 				}
 				o := shell(c.script)
 				o.ID, o.Image, o.FirewallImage = fmt.Sprintf("bench-%d-%d", os.Getpid(), n), tag, tag
-				p, err := runplan.New(o, runplan.Facts{Workspace: w})
+				p, err := newPlan(o, runplan.Facts{Workspace: w})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -250,7 +250,7 @@ func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
 	if tr.options.FirewallImage == "" {
 		tr.options.FirewallImage = tr.options.Image
 	}
-	if tr.plan, err = runplan.New(tr.options, runplan.Facts{Workspace: w, HostAddresses: tr.hostAddresses}); err != nil {
+	if tr.plan, err = newPlan(tr.options, runplan.Facts{Workspace: w, HostAddresses: tr.hostAddresses}); err != nil {
 		t.Fatal(err)
 	}
 	if tr.adjust != nil {

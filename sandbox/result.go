@@ -20,7 +20,7 @@ import (
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
-// ExitCode returns the exit code of a failure of Run or runplan.New.
+// ExitCode returns the exit code of a failure of Run or of the run's plan.
 func ExitCode(err error) int {
 	for _, c := range []struct {
 		kind error

@@ -439,7 +439,7 @@ func BenchmarkStartup(b *testing.B) {
 		plain += time.Since(began)
 		o := shell("true")
 		o.ID, o.Image, o.FirewallImage = fmt.Sprintf("bench-%d-%d", os.Getpid(), n), tag, tag
-		p, err := runplan.New(o, runplan.Facts{Workspace: w})
+		p, err := newPlan(o, runplan.Facts{Workspace: w})
 		if err != nil {
 			b.Fatal(err)
 		}

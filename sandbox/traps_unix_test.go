@@ -445,7 +445,7 @@ func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {
 		for _, attacked := range []bool{false, true} {
 			options := shell("exec sleep infinity")
 			options.ID, options.Image, options.FirewallImage = "swap-"+filepath.Base(filepath.Dir(dir)), testImage(t, e), testImage(t, e)
-			p, err := runplan.New(options, runplan.Facts{Workspace: w})
+			p, err := newPlan(options, runplan.Facts{Workspace: w})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -151,7 +151,7 @@ func snapshotFiles(t *testing.T, dir string) string {
 func TestNothingToClone(t *testing.T) {
 	o := runplan.Options{ID: "test", Containers: runplan.Containers{Image: "image:1"}, Folders: runplan.Folders{Tree: "/nowhere"}}
 	o.User.Workspace.Mode = string(workspace.Clone)
-	if _, err := runplan.New(o, runplan.Facts{Workspace: workspacetest.Folder(t)}); !errors.Is(err, workspace.ErrRefused) || !strings.Contains(diag.HintOf(err), "--workspace copy") {
+	if _, err := newPlan(o, runplan.Facts{Workspace: workspacetest.Folder(t)}); !errors.Is(err, workspace.ErrRefused) || !strings.Contains(diag.HintOf(err), "--workspace copy") {
 		t.Errorf("%v, %q", err, diag.HintOf(err))
 	}
 	e := connect(t)

@@ -72,7 +72,7 @@ func TestAttackAMountShowsWhatIsNoFolderOfTheProjects(t *testing.T) {
 	} {
 		o := runplan.Options{ID: "test", Containers: runplan.Containers{Image: "image:1"}, Folders: runplan.Folders{OwnFolders: []string{own}}}
 		o.User.Mounts = []settings.Mount{{Host: c.host, Container: "/mnt/x", ReadOnly: c.readOnly}}
-		p, err := runplan.New(o, runplan.Facts{Workspace: w})
+		p, err := newPlan(o, runplan.Facts{Workspace: w})
 		switch {
 		case c.want == nil && err != nil, c.want != nil && (!errors.Is(err, c.want) || diag.HintOf(err) == ""):
 			t.Errorf("%s, read-only %v: %v; want %v, with a hint", c.host, c.readOnly, err, c.want)
@@ -97,13 +97,13 @@ func TestAttackAMountHidesTheRunsOwnFiles(t *testing.T) {
 	} {
 		o := runplan.Options{ID: "test", Containers: runplan.Containers{Image: "image:1"}}
 		o.User.Mounts = []settings.Mount{{Host: dir, Container: target}}
-		if _, err := runplan.New(o, runplan.Facts{Workspace: w}); fine != (err == nil) || !fine && !errors.Is(err, runplan.ErrConfig) {
+		if _, err := newPlan(o, runplan.Facts{Workspace: w}); fine != (err == nil) || !fine && !errors.Is(err, runplan.ErrConfig) {
 			t.Errorf("%s: %v", target, err)
 		}
 	}
 	o := runplan.Options{ID: "test", Containers: runplan.Containers{Image: "image:1"}}
 	o.User.Mounts = []settings.Mount{{Host: dir, Container: "/home/agent/.cache/go/pkg"}}
-	p, err := runplan.New(o, runplan.Facts{Workspace: w})
+	p, err := newPlan(o, runplan.Facts{Workspace: w})
 	if err != nil || p.Agent.Tmpfs["/home/agent/.cache/go"] == "" || p.Agent.Tmpfs["/home/agent/.cache"] == "" {
 		t.Errorf("%v; the folders on the way are %v", err, p.Agent.Tmpfs)
 	}
@@ -120,7 +120,7 @@ func TestAttackAMountBecomesALink(t *testing.T) {
 	o := runplan.Options{ID: "test", Containers: runplan.Containers{Image: "image:1"}}
 	o.User.Workspace.Mode = "ro" // then nothing else is mounted
 	o.User.Mounts = []settings.Mount{{Host: lib, Container: "/mnt/lib"}}
-	p, err := runplan.New(o, runplan.Facts{Workspace: w})
+	p, err := newPlan(o, runplan.Facts{Workspace: w})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestTheProjectNarrowsTheWorkspace(t *testing.T) {
 	} {
 		o := runplan.Options{ID: "test", Containers: runplan.Containers{Image: "image:1"}, Layers: runplan.Layers{Project: &settings.Settings{Workspace: settings.Workspace{Mode: c.project}}}}
 		o.Own.Workspace.Mode, o.User.Workspace.Mode = c.own, c.flag
-		p, err := runplan.New(o, runplan.Facts{Workspace: workspacetest.Folder(t)})
+		p, err := newPlan(o, runplan.Facts{Workspace: workspacetest.Folder(t)})
 		if c.want == "" {
 			if !errors.Is(err, runplan.ErrWidens) || !strings.Contains(diag.HintOf(err), "--workspace "+c.project) {
 				t.Errorf("%+v: %v, %q", c, err, diag.HintOf(err))
@@ -238,7 +238,7 @@ func TestNoWorkspace(t *testing.T) {
 		}
 	}
 	if dir, err := os.UserHomeDir(); err == nil {
-		if _, err := runplan.New(runplan.Options{ID: "test", Containers: runplan.Containers{Image: "image:1"}, Layers: runplan.Layers{User: settings.Settings{Workspace: settings.Workspace{Mode: "none"}}}},
+		if _, err := newPlan(runplan.Options{ID: "test", Containers: runplan.Containers{Image: "image:1"}, Layers: runplan.Layers{User: settings.Settings{Workspace: settings.Workspace{Mode: "none"}}}},
 			runplan.Facts{Workspace: unseen(t, dir)}); err != nil {
 			t.Errorf("nothing of the home would be shown: %v", err)
 		}

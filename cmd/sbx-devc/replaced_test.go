@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"regexp"
 	"strings"
 	"testing"
@@ -18,7 +19,13 @@ func TestReplacementsAreHere(t *testing.T) {
 	}
 	command := regexp.MustCompile(`'sbx-devc ([a-z ]+[a-z])`)
 	flag := regexp.MustCompile(`(?:use|or) --([a-z-]+)`)
-	for word, line := range cli.Replacements() {
+	all := maps.Clone(cli.ReplacedCommands)
+	for command, flags := range cli.ReplacedFlags {
+		for flag, line := range flags {
+			all[command+" --"+flag] = line
+		}
+	}
+	for word, line := range all {
 		if of, name, ok := strings.Cut(word, " --"); ok {
 			if c, _, err := commands.Find(strings.Fields(of)); err == nil && c.Flags().Lookup(name) != nil && c.Name() == of {
 				t.Errorf("%s is here, and is said to be replaced: %s", word, line)

@@ -353,7 +353,7 @@ func touched(i *dockerfile.Instruction) []suspect {
 	for _, cmd := range i.Commands {
 		for _, f := range cmd.Files {
 			if strings.Contains(f.Text, programName) {
-				say(cmd, f.Word)
+				say(cmd, f)
 			}
 		}
 		if cmd.Is(untouching...) || cmd.Is(shell.Shells...) && runsText(cmd) {

@@ -395,7 +395,7 @@ func shift(commands []*shell.Command, by int) {
 			move(&c.Assigns[n].Word)
 		}
 		for n := range c.Files {
-			move(&c.Files[n].Word)
+			move(&c.Files[n])
 		}
 	}
 }

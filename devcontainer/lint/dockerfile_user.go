@@ -196,7 +196,7 @@ func sudoers(v *rule.View) (out []rule.Finding) {
 			continue
 		}
 		about := slices.ContainsFunc(i.Commands, func(cmd *shell.Command) bool {
-			return slices.ContainsFunc(cmd.Files, func(o shell.Output) bool { return rule.SudoersPath.MatchString(o.Text) }) ||
+			return slices.ContainsFunc(cmd.Files, func(o shell.Word) bool { return rule.SudoersPath.MatchString(o.Text) }) ||
 				cmd.Is("tee", "sed", "visudo", "install") && slices.ContainsFunc(cmd.Args(),
 					func(w shell.Word) bool { return rule.SudoersPath.MatchString(w.Text) })
 		})

@@ -21,12 +21,6 @@ type Assign struct {
 	Word // the value; its position is the whole assignment's
 }
 
-// Output is a file that a command's standard output or error goes to.
-type Output struct {
-	Word
-	Append bool
-}
-
 // Command is one simple command.
 type Command struct {
 	Words   []Word     // the program and its arguments; never empty
@@ -35,7 +29,7 @@ type Command struct {
 	End     int        // offset after its last byte
 	From    []*Command // what it reads through a pipe
 	Input   string     // what a here-document or here-string gives it
-	Files   []Output   // where its output goes
+	Files   []Word     // where its output goes
 	// User is the user that sudo or su names; "" when it runs as whoever runs
 	// the text.
 	User string

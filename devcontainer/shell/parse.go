@@ -153,7 +153,7 @@ func (w *walker) redirect(redirs []*syntax.Redirect, commands []*Command) {
 			if r.N != nil && r.N.Value != "1" {
 				continue
 			}
-			file := Output{Word: w.word(r.Word), Append: r.Op == syntax.AppOut || r.Op == syntax.AppAll}
+			file := w.word(r.Word)
 			for _, c := range commands {
 				c.Files = append(c.Files, file)
 			}

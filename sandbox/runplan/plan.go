@@ -106,18 +106,9 @@ type Duration time.Duration
 // MarshalText prints the duration as Go writes it.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// New decides everything about a run and touches nothing. It refuses with
-// workspace.ErrRefused what the project's file would widen and folders that no agent may
-// work in, and with ErrConfig what cannot be done.
-func New(o Options, f Facts) (*Plan, error) {
-	s, err := o.Effective()
-	if err != nil {
-		return nil, err
-	}
-	return o.Plan(s, f)
-}
-
-// Plan is New for the settings that Effective returned.
+// Plan decides everything about a run and touches nothing. accepted is what Effective
+// returned. It refuses with workspace.ErrRefused folders that no agent may work in, and with
+// ErrConfig what cannot be done.
 func (o Options) Plan(accepted settings.Accepted, f Facts) (*Plan, error) {
 	s := accepted.Settings
 	s.Image = cmp.Or(s.Image, o.Image)

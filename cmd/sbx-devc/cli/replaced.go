@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -33,8 +32,8 @@ const (
 	useRun      = "use 'sbx-devc run'"
 )
 
-// replacedFlags has those lines by command and flag.
-var replacedFlags = map[string]map[string]string{
+// ReplacedFlags has those lines by command and flag.
+var ReplacedFlags = map[string]map[string]string{
 	"run": {
 		"dangerously-skip-permissions": neverAsks, "permission-mode": neverAsks, "yolo": neverAsks, "yes": neverAsks,
 		"add-dir": useMount, "volume": useMount, "v": useMount,
@@ -71,8 +70,8 @@ var claudesFlags = []string{
 	"fork-session", "include-partial-messages", "json-schema", "plugin-dir", "session-id", "settings", "system-prompt", "tools",
 }
 
-// replacedCommands are names of commands elsewhere, with ours.
-var replacedCommands = map[string]string{
+// ReplacedCommands are names of commands elsewhere, with ours.
+var ReplacedCommands = map[string]string{
 	"list": "use 'sbx-devc ls'", "ps": "use 'sbx-devc ls'", "history": "use 'sbx-devc ls'", "kill": useStop, "down": useStop,
 	"start": useRun, "claude": useRun, "chat": useRun, "resume": "use 'sbx-devc run --continue'",
 	"continue": "use 'sbx-devc run --continue'", "inspect": "use 'sbx-devc status'", "ssh": "use 'sbx-devc shell'",
@@ -90,7 +89,7 @@ const sandboxCommand = "sandbox"
 // replacement is the line for a flag that cmd does not have, "" for none. Other programs take
 // their name without a command for a run.
 func replacement(cmd *cobra.Command, flag string) string {
-	line := replacedFlags[cmd.Name()][flag]
+	line := ReplacedFlags[cmd.Name()][flag]
 	if line == "" && cmd.Name() == "run" && slices.Contains(claudesFlags, flag) {
 		line = "Claude's own options come after --: sbx-devc run -- --" + flag + " …"
 	}
@@ -101,7 +100,7 @@ func replacement(cmd *cobra.Command, flag string) string {
 	if err != nil || run == cmd {
 		return ""
 	}
-	if replacedFlags["run"][flag] == "" && run.Flags().Lookup(flag) == nil && (len(flag) != 1 || run.Flags().ShorthandLookup(flag) == nil) {
+	if ReplacedFlags["run"][flag] == "" && run.Flags().Lookup(flag) == nil && (len(flag) != 1 || run.Flags().ShorthandLookup(flag) == nil) {
 		return ""
 	}
 	return useRun
@@ -110,7 +109,7 @@ func replacement(cmd *cobra.Command, flag string) string {
 // replacedArgument is the line for a word in the place of a command, "" for none: a
 // folder or a prompt stands there in other programs.
 func replacedArgument(word string) string {
-	if line := replacedCommands[word]; line != "" {
+	if line := ReplacedCommands[word]; line != "" {
 		return line
 	}
 	if info, err := os.Stat(word); strings.ContainsAny(word, " \t\n") || err == nil && info.IsDir() {
@@ -122,7 +121,7 @@ func replacedArgument(word string) string {
 // inFull is a line, with the words of args behind it where it is run's, args are of cmd and
 // run takes them, and none of them gives a variable its value.
 func inFull(line string, cmd *cobra.Command, args []string) string {
-	if cmd.HasParent() || len(args) > 0 && replacedCommands[args[0]] == useRun {
+	if cmd.HasParent() || len(args) > 0 && ReplacedCommands[args[0]] == useRun {
 		args = args[min(1, len(args)):]
 	}
 	run, _, err := cmd.Root().Find([]string{"run"})
@@ -159,16 +158,4 @@ func placeholder(f *pflag.Flag) string {
 func Uncommanded(root *cobra.Command, args []string) error {
 	return exitcode.With(exitcode.Usage, diag.WithHint(errors.New("there is no command"), "%s; see '%s --help'",
 		inFull(useRun, root, args), root.Name()))
-}
-
-// Replacements are all lines that take the place of another program's, by its command, or
-// by "COMMAND --FLAG".
-func Replacements() map[string]string {
-	all := maps.Clone(replacedCommands)
-	for command, flags := range replacedFlags {
-		for flag, line := range flags {
-			all[command+" --"+flag] = line
-		}
-	}
-	return all
 }
