@@ -70,7 +70,7 @@ func unreported(stepOutcome string, began bool) (outcome agent.Outcome, why erro
 		conclusion, why = agent.Cancelled, errors.New("the workflow was cancelled before the run could report")
 	case began:
 		why = diag.WithHint(errors.New("the run was killed before it could report, most often because the machine had no memory left"),
-			"what was done is in the workspace; the report folder holds the transcript so far")
+			"the work so far is in the workspace; the report folder holds the transcript so far")
 	default:
 		conclusion = ConfigError
 		why = diag.WithHint(errors.New("the step could not be started, most often because an input is longer than 128 KiB, which is all that "+

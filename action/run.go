@@ -299,10 +299,10 @@ func (s *step) report(r reported) {
 
 // advice is what to do about a conclusion; the others need none.
 var advice = map[agent.Conclusion]string{
-	agent.MaxTurns:       "raise max_turns, or ask for less at once; what was done is in the workspace",
+	agent.MaxTurns:       "raise max_turns, or ask for less at once; the work so far is in the workspace",
 	agent.SchemaMismatch: "the transcript has the answer; say in the prompt what the schema means, or ask for less",
 	agent.MaxRepeats:     "the transcript shows the calls; say in the prompt what to do when they fail",
-	agent.MaxBudget:      "raise max_budget_usd, or ask for less at once; what was done is in the workspace",
+	agent.MaxBudget:      "raise max_budget_usd, or ask for less at once; the work so far is in the workspace",
 	Unenforced:           "what the agent could read may have left; look for the program on this machine that changes the firewall's rules",
 	Denied:               "the step summary lists them, each with the line that allows it",
 }

@@ -282,7 +282,7 @@ func hinted(err error, host *sandbox.Host) error {
 			"(volumes: /var/run/docker.sock:/var/run/docker.sock), ARC containerMode.type dind, and another runner Docker or Podman; "+
 			"DOCKER_HOST names an engine that is elsewhere")
 	case errors.Is(err, sandbox.ErrTimeout):
-		return diag.WithHint(err, "timeout_minutes sets it; what the agent had done until then is in the workspace and in the transcript")
+		return diag.WithHint(err, "timeout_minutes sets it; the agent's work until then is in the workspace and in the transcript")
 	}
 	return err
 }

@@ -58,7 +58,7 @@ var presets = []PresetInfo{
 		Name:    "bitbucket",
 		Entries: []string{"bitbucket.org", "bitbucket.org:22", "*.bitbucket.org"},
 		Source:  "support.atlassian.com, IP addresses and domains for Atlassian cloud products",
-		Note: "anybody's repositories: whoever has a key can push there. Large files and downloads are stored at a cloud's shared " +
+		Note: "anybody's repositories: anyone with a key can push there. Large files and downloads are stored at a cloud's shared " +
 			"domain and not covered",
 	},
 	{
@@ -84,7 +84,7 @@ var presets = []PresetInfo{
 		Name:    "conda",
 		Entries: []string{"anaconda.com", "*.anaconda.com", "anaconda.org", "*.anaconda.org"},
 		Source:  "docs.anaconda.com, Firewall configuration",
-		Note:    "channels are anybody's: whoever has a token can upload there",
+		Note:    "channels are anybody's: anyone with a token can upload there",
 	},
 	{
 		Name:    "cpan",
@@ -148,14 +148,14 @@ var presets = []PresetInfo{
 			"ghcr.io", "*.ghcr.io",
 		},
 		Source: "docs.github.com, About GitHub's domains",
-		Note: "anybody's repositories, gists and issues: whoever has a token can write there. \"deny\": [\"gist.github.com\"] closes " +
+		Note: "anybody's repositories, gists and issues: anyone with a token can write there. \"deny\": [\"gist.github.com\"] closes " +
 			"one way; pages that people host (github.io) are not covered",
 	},
 	{
 		Name:    "gitlab",
 		Entries: []string{"gitlab.com", "gitlab.com:22", "*.gitlab.com", "*.gitlab-static.net"},
 		Source:  "docs.gitlab.com, GitLab.com settings",
-		Note: "anybody's repositories, snippets and issues: whoever has a token can write there; pages that people host (gitlab.io) " +
+		Note: "anybody's repositories, snippets and issues: anyone with a token can write there; pages that people host (gitlab.io) " +
 			"are not covered",
 	},
 	{
@@ -186,7 +186,7 @@ var presets = []PresetInfo{
 		Name:    "huggingface",
 		Entries: []string{"huggingface.co", "*.huggingface.co", "hf.co", "*.hf.co"},
 		Source:  "huggingface.co/docs/hub, Network and firewall",
-		Note: "models and datasets are anybody's: whoever has a token can upload there; programs that people host (hf.space) are not " +
+		Note: "models and datasets are anybody's: anyone with a token can upload there; programs that people host (hf.space) are not " +
 			"covered",
 	},
 	{
@@ -214,13 +214,13 @@ var presets = []PresetInfo{
 		Name:    "npm",
 		Entries: []string{"*.npmjs.org", "npmjs.com", "*.npmjs.com", "nodejs.org", "*.nodejs.org", "*.yarnpkg.com", "pnpm.io", "*.pnpm.io"},
 		Source:  "docs.npmjs.com; the runtime's own downloads are at nodejs.org",
-		Note:    "whoever has a token can publish there",
+		Note:    "anyone with a token can publish there",
 	},
 	{
 		Name:    "nuget",
 		Entries: []string{"nuget.org", "*.nuget.org", "dot.net", "*.dot.net", "dotnet.microsoft.com", "*.dotnet.microsoft.com"},
 		Source:  "learn.microsoft.com, NuGet package sources and .NET install scripts",
-		Note:    "whoever has a token can publish there",
+		Note:    "anyone with a token can publish there",
 	},
 	{
 		Name:    "packagist",
@@ -238,25 +238,25 @@ var presets = []PresetInfo{
 		Name:    "pypi",
 		Entries: []string{"pypi.org", "*.pypi.org", "*.pythonhosted.org"},
 		Source:  "docs.pypi.org: the index is the main name, files are under the wildcard",
-		Note:    "whoever has a token can publish there",
+		Note:    "anyone with a token can publish there",
 	},
 	{
 		Name:    "rubygems",
 		Entries: []string{"rubygems.org", "*.rubygems.org", "ruby-lang.org", "*.ruby-lang.org"},
 		Source:  "guides.rubygems.org; www.ruby-lang.org/en/downloads",
-		Note:    "whoever has a token can publish there",
+		Note:    "anyone with a token can publish there",
 	},
 	{
 		Name:    "rust",
 		Entries: []string{"crates.io", "*.crates.io", "rust-lang.org", "*.rust-lang.org", "docs.rs"},
 		Source:  "doc.rust-lang.org/cargo, Registries; rust-lang.github.io/rustup",
-		Note:    "whoever has a token can publish there",
+		Note:    "anyone with a token can publish there",
 	},
 	{
 		Name:    "sentry",
 		Entries: []string{"sentry.io", "*.sentry.io"},
 		Source:  "docs.sentry.io, Security and firewalls",
-		Note: "every organisation's ingestion is below this domain, so whoever has a project can be sent data: prefer your own, such " +
+		Note: "every organisation's ingestion is below this domain, so anyone with a project can be sent data: prefer your own, such " +
 			"as o123.ingest.sentry.io",
 	},
 	{
@@ -269,7 +269,7 @@ var presets = []PresetInfo{
 		Name:    "terraform",
 		Entries: []string{"hashicorp.com", "*.hashicorp.com", "terraform.io", "*.terraform.io"},
 		Source:  "developer.hashicorp.com, Terraform network requirements",
-		Note:    "covers HCP Terraform too, where whoever has an account can write; many providers' archives come from the preset github",
+		Note:    "covers HCP Terraform too, where anyone with an account can write; many providers' archives come from the preset github",
 	},
 	{
 		Name:    "ubuntu",

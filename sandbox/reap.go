@@ -83,7 +83,7 @@ func (l *live) reap(ctx context.Context, e *engine.Engine) (said []string) {
 	}
 	line := fmt.Sprintf("reaped %s: %d containers, %d empty files and folders in the project", who, len(containers), taken)
 	if inUse {
-		line += "; what is in the project stays until nothing else works there"
+		line += "; those in the project stay until nothing else works there"
 	}
 	return append(said, line)
 }

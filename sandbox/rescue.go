@@ -146,7 +146,7 @@ func (n liveRun) saveCommits(commits []gitdir.Commits, warnings []string) error 
 // looks for the values that they have now.
 func rescueChanges(ctx context.Context, n liveRun) (said []string) {
 	unknown := func(err error) []string {
-		return append(said, fmt.Sprintf("warning: what the agent of the run %s changed is not known: %v", n.ID, err))
+		return append(said, fmt.Sprintf("warning: the changes by the agent of the run %s are not known: %v", n.ID, err))
 	}
 	before, err := changes.Reopen(n.StateDir, nil)
 	tree := filepath.Join(n.StateDir, TreeFolder)
@@ -180,7 +180,7 @@ func rescueChanges(ctx context.Context, n liveRun) (said []string) {
 			err = errors.Join(err, copytree.Remove(ctx, tree))
 		}
 		if err != nil {
-			said = append(said, fmt.Sprintf("warning: what the run %s kept stays: %v", n.ID, err))
+			said = append(said, fmt.Sprintf("warning: the copies that the run %s made stay: %v", n.ID, err))
 		}
 		return said
 	case n.Secrets:

@@ -94,7 +94,7 @@ func (t *tree) clone(ctx context.Context, uid, gid int) error {
 	if on == "" {
 		on = "no branch"
 	}
-	p.Notes = append(p.Notes, fmt.Sprintf("the agent works on a clone of %s (%s): what is not committed is not in it",
+	p.Notes = append(p.Notes, fmt.Sprintf("the agent works on a clone of %s (%s): uncommitted changes are not in it",
 		head.Commit[:min(10, len(head.Commit))], on))
 	for _, what := range lacking {
 		p.Warnings = append(p.Warnings, "the clone lacks "+what+"; --workspace copy has them")

@@ -72,7 +72,7 @@ echo ` + name + ` >` + name + `.txt; git add -A; git commit -q -m ` + name + `; 
 		if text, err := os.ReadFile(filepath.Join(tr.state, TreeFolder, "left-"+name+".txt")); err != nil || string(text) != "left\n" {
 			t.Errorf("%s: the tree has %q, %v", name, text, err)
 		}
-		if said := strings.Join(tr.said, "\n"); !strings.Contains(said, "what is not committed is not in it") || strings.Contains(said, "is in this folder, too") {
+		if said := strings.Join(tr.said, "\n"); !strings.Contains(said, "uncommitted changes are not in it") || strings.Contains(said, "is in this folder, too") {
 			t.Errorf("%s: said %q", name, said)
 		}
 	}

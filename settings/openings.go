@@ -40,7 +40,7 @@ func (s *Settings) Openings() []Opening {
 	case firewall.ModeHost:
 		add("network", "NO FIREWALL: everything that this machine can reach")
 	case firewall.ModeAudit:
-		add("network", "the whole internet; what is reached is recorded")
+		add("network", "the whole internet; each destination is recorded")
 	case firewall.ModeNone:
 		add("network", "nothing, whatever the lists say")
 	}

@@ -109,14 +109,14 @@ func (l *linked) look(protected string) {
 func (l *linked) follow(link string) {
 	at, err := pathwalk.Walk(l.dir, filepath.FromSlash(link), func(entry string, info fs.FileInfo) error {
 		if rel, inside := l.rel(entry); info.Mode()&fs.ModeSymlink != 0 && inside && !l.protects(rel) {
-			l.note(link, rel, "which is a symbolic link itself: what the agent puts in its place")
+			l.note(link, rel, "which is a symbolic link itself: a file that the agent puts in its place")
 		}
 		return nil
 	})
 	rel, inside := l.rel(at)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && inside && !l.protects(rel):
-		l.note(link, rel, "which is missing: what the agent writes there")
+		l.note(link, rel, "which is missing: a file that the agent writes there")
 	case err == nil && inside && !l.protects(rel):
 		l.add(rel)
 	}
@@ -147,7 +147,7 @@ func (l *linked) otherNames() {
 	_ = filepath.WalkDir(l.dir, func(file string, d fs.DirEntry, err error) error {
 		if left--; left < 0 {
 			for rel := range l.shared {
-				l.notes[rel+" has another name, which was not found: what the agent writes there is obeyed on this machine"] = true
+				l.notes[rel+" has another name, which was not found: files that the agent writes there are obeyed on this machine"] = true
 			}
 			return fs.SkipAll
 		}

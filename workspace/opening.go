@@ -37,7 +37,7 @@ func openingFiles(dir string) (protect, notes []string) {
 			case File:
 				protect = append(protect, p)
 			case Symlink:
-				notes = append(notes, fmt.Sprintf("%s names %s, which leads over a symbolic link: what the agent puts there is obeyed on "+
+				notes = append(notes, fmt.Sprintf("%s names %s, which leads over a symbolic link: files that the agent puts there are obeyed on "+
 					"this machine", rel, p))
 			}
 		}

@@ -183,7 +183,7 @@ func configuredPaths(dir string) (protect, notes []string) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, []string{"git's configuration is not read: what it makes git run or read in the project is not protected from the " +
+		return nil, []string{"git's configuration is not read: the project's files that it makes git run or read are not protected from the " +
 			"agent: " + err.Error() + "; " + diag.HintOf(err)}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), configTime)
@@ -196,7 +196,7 @@ func configuredPaths(dir string) (protect, notes []string) {
 	}
 	out, err := cmd.Output()
 	if ctx.Err() != nil {
-		return nil, []string{"git's configuration cannot be read to its end: what it makes git run or read in the project is not " +
+		return nil, []string{"git's configuration cannot be read to its end: the project's files that it makes git run or read are not " +
 			"protected from the agent"}
 	}
 	if err != nil {
@@ -211,7 +211,7 @@ func configuredPaths(dir string) (protect, notes []string) {
 		switch {
 		case err != nil || !filepath.IsLocal(rel):
 		case rel == ".":
-			notes = append(notes, "core.hooksPath is the workspace itself: what the agent writes there runs as a git hook on this machine")
+			notes = append(notes, "core.hooksPath is the workspace itself: a file that the agent writes there runs as a git hook on this machine")
 		default:
 			protect = append(protect, filepath.ToSlash(rel))
 		}
@@ -236,7 +236,7 @@ func configuredPaths(dir string) (protect, notes []string) {
 			if _, err := os.Stat(filepath.Join(filepath.Dir(origin), value)); err == nil || filepath.IsAbs(value) {
 				add(filepath.Dir(origin), value)
 			} else {
-				notes = append(notes, fmt.Sprintf("git's configuration includes %s, which is missing: what the agent writes there is obeyed on "+
+				notes = append(notes, fmt.Sprintf("git's configuration includes %s, which is missing: files that the agent writes there are obeyed on "+
 					"this machine", value))
 			}
 		}

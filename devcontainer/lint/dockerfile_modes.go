@@ -21,7 +21,7 @@ var (
 func setuidModes(v *rule.View) (out []rule.Finding) {
 	for _, m := range modes(v) {
 		if setsUID(m.text) {
-			out = append(out, v.AtDockerfile(m.start, m.end, m.text+" makes it run with its owner's rights, whoever starts it",
+			out = append(out, v.AtDockerfile(m.start, m.end, m.text+" makes it run with its owner's rights for every user who starts it",
 				"leave the bit out; do as root in the Dockerfile what needs root"))
 		}
 	}

@@ -257,7 +257,8 @@ func engineGroup(v *rule.View) (out []rule.Finding) {
 		case cmd.Is("chmod", "chown", "setfacl"):
 			for _, w := range cmd.Operands() {
 				if socketName.MatchString(path.Clean(w.Text)) {
-					out = append(out, v.AtWord(w, "an engine's socket is opened to the user", "leave it out; whoever talks to the engine owns its host"))
+					out = append(out, v.AtWord(w, "an engine's socket is opened to the user",
+						"leave it out; a program that talks to the engine owns its host"))
 				}
 			}
 		}

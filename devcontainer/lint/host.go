@@ -24,7 +24,7 @@ func shown(v *rule.View, kinds ...rights.Kind) []rights.Right {
 	})
 }
 
-const hintSocket = "whoever talks to the engine can start a container that owns the host; remove it"
+const hintSocket = "a program that talks to the engine can start a container that owns the host; remove it"
 
 // engineAccess reports ways to a container engine outside.
 func engineAccess(v *rule.View) (out []rule.Finding) {

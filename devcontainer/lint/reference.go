@@ -248,7 +248,7 @@ func sourcesMissing(v *rule.View) (out []rule.Finding) {
 	if v.ByCompose() || v.Root.Member("initializeCommand") != nil {
 		return nil
 	}
-	const hint = "make it, or let initializeCommand make it: nobody who clones the project has it"
+	const hint = "make it, or let initializeCommand make it: a clone of the project lacks it"
 	missing := func(p rights.HostPath) bool { // git makes its own files
 		return p.Base == "workspace" && !p.Leaves() && !p.Is(".git") && !strings.Contains(p.Path, "$") &&
 			isMissing(v, path.Join(v.Home, p.Path))

@@ -169,7 +169,7 @@ func Open(path string, r Request) (Response, net.Conn, error) {
 	case errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.EPERM):
 		err = fmt.Errorf("only root may speak to the firewall: %w", err)
 		return Response{}, nil, diag.WithHint(err,
-			"run it as root (docker exec -u root ...); what was refused, and why, everybody may read: sbx-init log")
+			"run it as root (docker exec -u root ...); every user may read the refusals with their reasons: sbx-init log")
 	case errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED):
 		err = fmt.Errorf("no firewall answers: %w", err)
 		return Response{}, nil, diag.WithHint(err, "run it in the container whose sbx-init set the firewall up "+

@@ -42,7 +42,7 @@ func (p Explainer) keyOf(q Question, a Answer) string {
 		}
 	}
 	if !a.Allowed() {
-		return "none: what is refused goes nowhere"
+		return "none: a refused request goes nowhere"
 	}
 	return "none: " + p.whyNone(q, used, unused)
 }

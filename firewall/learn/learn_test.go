@@ -262,7 +262,7 @@ func TestAttackTheNotesAreDrawnOver(t *testing.T) {
 	l.Add = []Proposal{{List: "allow", Entry: "a.example"}, {List: "private", Entry: "db.internal", Note: "it may be private"}}
 	notes := l.Notes()
 	if all := strings.Join(notes, "|"); strings.ContainsAny(all, "\x1b\n\u202e") || len(notes) > 30 ||
-		!strings.HasSuffix(all, "left out: 980 more|left out: what was refused; --include denied proposes 2 more") {
+		!strings.HasSuffix(all, "left out: 980 more|left out: refused destinations; --include denied proposes 2 more") {
 		t.Errorf("%d notes: %s", len(notes), all)
 	}
 	if flags := l.Flags(); flags != "--allow 'a.example' --private 'db.internal'" {

@@ -28,7 +28,7 @@ func (l *Lesson) Notes() (notes []string) {
 	}
 	switch {
 	case l.Refused > 0:
-		add("left out: what was refused; --include denied proposes %d more", l.Refused)
+		add("left out: refused destinations; --include denied proposes %d more", l.Refused)
 	case len(l.Add) == 0:
 		add("the allowlist lacks nothing of what was seen")
 	}

@@ -38,7 +38,7 @@ func (p Policy) Warnings(r Resolvers) (lines []string) {
 		lines = []string{"mode audit: the whole internet is open and what is reached is recorded; " +
 			"private networks, metadata and what \"deny\" lists stay closed"}
 		if p.Operations() != nil {
-			lines = append(lines, "entries about operations refuse nothing in mode audit: what they would refuse is recorded")
+			lines = append(lines, "entries about operations refuse nothing in mode audit: their refusals are only recorded")
 		}
 	}
 	if p.Resolves() && len(r.Addrs) == 0 {

@@ -257,7 +257,7 @@ func modeWarnings(o Options, n firewall.Network) (warnings []string, err error) 
 	switch mode {
 	case firewall.ModeAudit:
 		if slices.ContainsFunc(n.Allow, operation.Typed) {
-			warnings = append(warnings, "entries about operations refuse nothing in mode audit: what they would refuse is recorded")
+			warnings = append(warnings, "entries about operations refuse nothing in mode audit: their refusals are only recorded")
 		}
 		return append([]string{"network mode audit: the whole internet is open to the agent and what it reaches is recorded; private networks, " +
 			"metadata and what is denied stay closed"}, warnings...), nil

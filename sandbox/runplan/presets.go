@@ -44,7 +44,7 @@ func ClosesGists(user firewall.Network) bool {
 
 // trustedPresets returns the presets of a file that the user has read. Those of
 // a person's session are left out all the same: with the model's provider open,
-// whoever has a key of his own can ask it past the proxy. A person who wants that in a
+// anyone with a key of his own can ask it past the proxy. A person who wants that in a
 // run names the preset.
 func trustedPresets(project settings.Settings, users []string) []string {
 	return slices.DeleteFunc(slices.Clone(project.Network.Presets), func(p string) bool {

@@ -21,13 +21,13 @@ type Screen struct {
 var hunkKeys = []ask.Option{
 	{Value: "y", Label: "accept this change"}, {Value: "n", Label: "refuse it"},
 	{Value: "a", Label: "accept this and the other changes of the file"}, {Value: "d", Label: "refuse this and the other changes of the file"},
-	{Value: "q", Label: "decide nothing more; what is decided counts"},
+	{Value: "q", Label: "decide nothing more; earlier decisions count"},
 }
 
 // otherKeys are the answers about all files in which nothing dangerous was found.
 var otherKeys = []ask.Option{
 	{Value: "y", Label: "accept all of them"}, {Value: "n", Label: "refuse all of them"}, {Value: "s", Label: "ask about each"},
-	{Value: "q", Label: "decide nothing more; what is decided counts"},
+	{Value: "q", Label: "decide nothing more; earlier decisions count"},
 }
 
 // Ask asks about each dangerous hunk that nobody has decided about, and once about all

@@ -28,7 +28,7 @@ var (
 	ErrNotKept = errors.New("the run did not keep what it held before; it is left as it is")
 	// ErrHidden reports a file in which a hunk with a secret was refused before: the run keeps no
 	// secret, and so not the content of which that hunk was a part.
-	ErrHidden = errors.New("a change with a secret was refused in it before, and nobody keeps the secret to tell whether the file " +
+	ErrHidden = errors.New("a change with a secret was refused in it before, and no secret is kept that could tell whether the file " +
 		"changed since; it is left as it is: edit it yourself")
 	// ErrMany reports a folder whose files were not looked at one by one.
 	ErrMany = errors.New("it stands for many files, which were not looked at one by one; it is left as it is")

@@ -35,7 +35,7 @@ func Remove(ctx context.Context, tree string) error {
 	r := &remover{ctx: ctx}
 	r.entry(parent, filepath.Base(tree))
 	if ctx.Err() != nil {
-		return fmt.Errorf("removing %s: %w; what is left of it stays", tree, context.Cause(ctx))
+		return fmt.Errorf("removing %s: %w; the rest of it stays", tree, context.Cause(ctx))
 	}
 	if len(r.causes) > 0 {
 		return fmt.Errorf("removing %s: %w", tree, errors.Join(r.causes...))

@@ -34,6 +34,6 @@ func stop(ctx context.Context, a *cli.App, args []string) error {
 	if err := run.Stop(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Stderr, "sbx-devc: stopped; what it left: sbx-devc diff %s\n", run.ID)
+	fmt.Fprintf(a.Stderr, "sbx-devc: stopped; to see its changes: sbx-devc diff %s\n", run.ID)
 	return nil
 }

@@ -21,7 +21,7 @@ func inspectCommand(a *cli.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "inspect REF",
-		Short: "Show a published image: platforms, layers, labels, what is attached",
+		Short: "Show a published image: platforms, layers, labels, attachments",
 		Long: `Show the image at REF in its registry, without downloading its layers.
 
 Exit code 0: shown; 66: there is no such image; 78: the registry does not accept

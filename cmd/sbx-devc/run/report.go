@@ -97,7 +97,7 @@ func reportNetwork(a *cli.App, r *sandbox.Result, mode firewall.Mode) {
 	}
 	_ = lacking.First(maxEndRows).WriteRunText(a.Stderr, projects.Flag(r.SettingsFolder))
 	if slices.ContainsFunc(lacking.Rows, isUnlisted) {
-		fmt.Fprintf(a.Stderr, "sbx-devc: what the allowlist lacks for this: sbx-devc policy learn %s%s\n", learnFlags(r.SettingsFolder), r.ID)
+		fmt.Fprintf(a.Stderr, "sbx-devc: entries that the allowlist lacks: sbx-devc policy learn %s%s\n", learnFlags(r.SettingsFolder), r.ID)
 	}
 }
 
