@@ -22,6 +22,8 @@ func TestPlanIsWhatRunApplies(t *testing.T) {
 		"addresses alone":     `{"network": {"allow": ["192.0.2.0/24:8443"]}}`,
 		"inbound":             `{"network": {"allow": ["ok.test"], "inbound": [8080]}}`,
 		"nothing":             `{"network": {"mode": "none"}}`,
+		"operations":          `{"network": {"allow": ["git:ok.test/acme/app", "*.wild.test"], "private": ["*.wild.test"]}}`,
+		"denied":              `{"network": {"allow": ["*.wild.test", "192.0.2.0/24:8443"], "deny": ["no.wild.test", "192.0.2.7"]}}`,
 		"audit":               auditPolicy,
 	}
 	for _, backend := range []string{"nft", "legacy"} {

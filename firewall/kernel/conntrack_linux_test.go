@@ -96,6 +96,9 @@ func TestPruneClosesLearnedAddresses(t *testing.T) {
 	if n, err := b.k.Prune(none); n != 2 || err != nil {
 		t.Errorf("%d, %v: want the rest", n, err)
 	}
+	if err := b.k.Forget(netip.MustParseAddr("192.0.2.9"), []firewall.Port{{Number: 443, Proto: firewall.TCP}}); err == nil {
+		t.Error("an address that is not open was closed")
+	}
 }
 
 func TestGenerationChangesWithTheRulesAlone(t *testing.T) {

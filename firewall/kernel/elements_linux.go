@@ -12,13 +12,13 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 )
 
-// The elements of ipsets, added many in one message and listed without an object
-// for each: sets of learned addresses have thousands.
+// The elements of ipsets, added and removed many in one message and listed without an
+// object for each: sets of learned addresses have thousands.
 
-// element is what is added to a set.
+// element is an entry that is added to a set or removed from it.
 type element struct {
 	firewall.SetEntry
-	timeout uint32 // seconds; 0 = the set knows none
+	timeout uint32 // seconds; 0 = the set knows none, or the element goes
 }
 
 const (
@@ -40,10 +40,20 @@ func aboutSet(m *message, set string) {
 
 // addElements puts elements into a set; those that are there get their new time.
 func (c *conn) addElements(set string, elements []element) error {
+	return c.changeElements(nl.IPSET_CMD_ADD, 0, set, elements)
+}
+
+// removeElements takes elements out of a set. It errs when one is not there.
+func (c *conn) removeElements(set string, elements []element) error {
+	return c.changeElements(nl.IPSET_CMD_DEL, unix.NLM_F_EXCL, set, elements)
+}
+
+// changeElements sends one command for all elements. With the flag NLM_F_EXCL it errs when
+// the set is that way already.
+func (c *conn) changeElements(command, flags uint16, set string, elements []element) error {
 	for len(elements) > 0 {
 		n := min(len(elements), maxBatch)
-		// Without NLM_F_EXCL what is there is replaced.
-		err := c.ask(ipset|nl.IPSET_CMD_ADD, unix.NLM_F_ACK, func(m *message) {
+		err := c.ask(ipset|command, unix.NLM_F_ACK|flags, func(m *message) {
 			aboutSet(m, set)
 			m.attribute(nl.IPSET_ATTR_LINENO|unix.NLA_F_NET_BYTEORDER, 0, 0, 0, 0)
 			m.nest(nl.IPSET_ATTR_ADT, func() {
@@ -180,24 +190,20 @@ func (k *Kernel) EachLearned(each func(netip.Addr, firewall.Port)) error {
 func (k *Kernel) Prune(keep func(netip.Addr, firewall.Port) bool) (int, error) {
 	pruned := 0
 	for _, name := range []string{firewall.SetName4, firewall.SetName6} {
-		var foreign []firewall.SetEntry
+		var foreign []element
 		err := k.learned(name, func(e firewall.SetEntry) {
 			if !keep(e.Prefix.Addr(), e.Port) {
-				foreign = append(foreign, e)
+				foreign = append(foreign, element{SetEntry: e})
 			}
 		})
 		if err != nil {
 			return pruned, err
 		}
-		for _, e := range foreign {
-			entry := setEntry(e.Prefix, e.Port)
-			entry.CIDR = 0       // hash:ip,port takes no length
-			entry.Replace = true // it may end by itself meanwhile
-			if err := k.sets.IpsetDel(name, entry); err != nil {
-				return pruned, fmt.Errorf("removing %s from the set %s: %w", e, name, err)
-			}
-			pruned++
+		// One may end by itself meanwhile.
+		if err := k.adder.changeElements(nl.IPSET_CMD_DEL, 0, name, foreign); err != nil {
+			return pruned, fmt.Errorf("removing %d entries from the set %s: %w", len(foreign), name, err)
 		}
+		pruned += len(foreign)
 	}
 	return pruned, nil
 }

@@ -3,7 +3,6 @@ package kernel
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"time"
 
@@ -25,16 +24,7 @@ func (k *Kernel) Allow(addr netip.Addr, ports []firewall.Port, timeout time.Dura
 	if timeout <= 0 {
 		return fmt.Errorf("allowing %s: a timeout of %s would never end", addr, timeout)
 	}
-	addr = addr.Unmap().WithZone("")
-	name := firewall.SetName4
-	if addr.Is6() {
-		name = firewall.SetName6
-	}
-	seconds := uint32(min((timeout+time.Second-1)/time.Second, maxTimeout))
-	elements := make([]element, len(ports))
-	for i, port := range ports {
-		elements[i] = element{firewall.SetEntry{Prefix: netip.PrefixFrom(addr, addr.BitLen()), Port: port}, seconds}
-	}
+	name, elements := learnedElements(addr, ports, uint32(min((timeout+time.Second-1)/time.Second, maxTimeout)))
 	err := k.adder.addElements(name, elements)
 	if errors.Is(err, setFull) {
 		err = ErrFull
@@ -48,19 +38,25 @@ func (k *Kernel) Allow(addr netip.Addr, ports []firewall.Port, timeout time.Dura
 // Forget closes the ports of a learned address that Allow opened, for new
 // connections. It errs when they are not open. Safe for concurrent use.
 func (k *Kernel) Forget(addr netip.Addr, ports []firewall.Port) error {
-	addr = addr.Unmap().WithZone("")
-	name := firewall.SetName4
-	if addr.Is6() {
-		name = firewall.SetName6
-	}
-	for _, port := range ports {
-		entry := setEntry(netip.PrefixFrom(addr, addr.BitLen()), port)
-		entry.CIDR = 0 // hash:ip,port takes no length
-		if err := k.sets.IpsetDel(name, entry); err != nil {
-			return fmt.Errorf("closing %s port %s in set %s: %w", addr, port, name, err)
-		}
+	name, elements := learnedElements(addr, ports, 0)
+	if err := k.adder.removeElements(name, elements); err != nil {
+		return fmt.Errorf("closing %s ports %v in set %s: %w", addr, ports, name, err)
 	}
 	return nil
+}
+
+// learnedElements returns the ports of a learned address as elements, and the set that has them.
+func learnedElements(addr netip.Addr, ports []firewall.Port, seconds uint32) (set string, elements []element) {
+	addr = addr.Unmap().WithZone("")
+	set = firewall.SetName4
+	if addr.Is6() {
+		set = firewall.SetName6
+	}
+	elements = make([]element, len(ports))
+	for i, port := range ports {
+		elements[i] = element{firewall.SetEntry{Prefix: netip.PrefixFrom(addr, addr.BitLen()), Port: port}, seconds}
+	}
+	return set, elements
 }
 
 // makeSets makes the sets and brings those without a timeout to exactly the
@@ -109,22 +105,14 @@ func (k *Kernel) fillSet(s firewall.Set) error {
 	if err := k.adder.addElements(s.Name, missing); err != nil {
 		return fmt.Errorf("adding %d entries to the set %s: %w", len(missing), s.Name, err)
 	}
+	var gone []element
 	for e := range stale {
-		if err := k.sets.IpsetDel(s.Name, setEntry(e.Prefix, e.Port)); err != nil {
-			return fmt.Errorf("removing %s from the set %s: %w", e, s.Name, err)
-		}
+		gone = append(gone, element{SetEntry: e})
+	}
+	if err := k.adder.removeElements(s.Name, gone); err != nil {
+		return fmt.Errorf("removing %d entries from the set %s: %w", len(gone), s.Name, err)
 	}
 	return nil
-}
-
-func setEntry(prefix netip.Prefix, port firewall.Port) *netlink.IPSetEntry {
-	proto := protocol(port.Proto)
-	return &netlink.IPSetEntry{
-		IP:       net.IP(prefix.Addr().AsSlice()),
-		CIDR:     uint8(prefix.Bits()),
-		Protocol: &proto,
-		Port:     &port.Number,
-	}
 }
 
 // haveSet errs unless the set exists as the plan wants it.
