@@ -185,7 +185,7 @@ func (c *commented) sticky(ctx context.Context, s *step, client github.Client, i
 		return err
 	}
 	body := b.String()
-	// Whoever writes the mark into a comment of his own gets nothing by it: a bot's alone counts.
+	// A person who writes the mark into a comment gets nothing by it: only a bot's counts.
 	i := slices.IndexFunc(there, func(t github.Comment) bool { return t.Author.Type == "Bot" && strings.HasPrefix(t.Body, mark) })
 	var made github.Comment
 	if i >= 0 {

@@ -6,6 +6,8 @@
 //	carried sbx-init ─► InitArtifact ──────────────────────────────────────────────────────┤
 //	                                                                                       │
 //	  WriteLayout, WriteTar ◄── Load ──► engine ◄── Pull ◄── registry ◄── registry.Push ◄──┘
+//	                                                                                       │
+//	checkout, the registry's tags ─► tags.Decide ─► tags, moved last, when all is there ◄──┘
 //
 // Assemble needs no engine, no emulation and, where the registry has the blobs,
 // no content either: the lock says every digest, so the image's digest follows

@@ -31,7 +31,7 @@ var loginFiles = []string{".aws", ".azure", ".kube", ".docker", ".config/gcloud"
 // "~/" in its name is the user's home, and a relative one is relative to the project's
 // .devcontainer. The notes say what the agent gets by it.
 //
-// Whoever asks for it, ErrRefused refuses: a folder that holds an engine's socket, a
+// ErrRefused refuses it for every caller: a folder that holds an engine's socket, a
 // socket or device, the whole machine, the home or one above, keys, the folders in own,
 // which are this program's, writable folders of the machine's system, and one by which the
 // agent could write to what is protected in the project, or to a project that it can

@@ -12,7 +12,7 @@ import (
 	"github.com/org/claude-sandbox/internal/visible"
 )
 
-// Whoever works in a dev container sees its shells and not its log. So why it was
+// People who work in a dev container see its shells and not its log. So why it was
 // ended is kept in the container, and the shells of the next start show it.
 const (
 	// endedFolder is root's, in the container's own file system. Where an image has

@@ -107,7 +107,7 @@ func (k *Kernel) Settle() error {
 func (k *Kernel) shut() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	// What Open has begun is of no use when it failed, and must be over all the same.
+	// Work that Open has begun is of no use when Open failed, and must be over all the same.
 	_ = k.Settle()
 	states, err := k.read(ctx)
 	if err != nil {

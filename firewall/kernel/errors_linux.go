@@ -13,7 +13,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
-// What Open and Apply find missing; errors.Is tells them apart.
+// The parts that Open and Apply find missing; errors.Is tells them apart.
 var (
 	ErrMissingProgram    = errors.New("a program is missing")
 	ErrMissingCapability = errors.New("a capability is missing")

@@ -14,7 +14,7 @@ import (
 	"github.com/org/claude-sandbox/internal/pathwalk"
 )
 
-// Who is whoever must not be able to change a file.
+// Who is the user that must not be able to change a file.
 type Who struct {
 	UID    int
 	GIDs   []int
