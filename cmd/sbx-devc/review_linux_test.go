@@ -472,7 +472,7 @@ func TestDecisionsGoFromRunToRun(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	r.answers = "n\n"
-	r.wants(r.devc("discard"), exitRefused, "everything is decided about the run "+reviewedID, "what they were before the run "+earlier+"?")
+	r.wants(r.devc("discard"), exitRefused, "everything is decided about the run "+reviewedID, "to the state before the run "+earlier+"?")
 	r.answers = "y\n"
 	r.wants(r.devc("review"), exitOK, "this is about an earlier run, "+earlier, "1 change accepted")
 }

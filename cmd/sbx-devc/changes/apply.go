@@ -34,7 +34,7 @@ agent's words.
 A run that worked on a copy of the project has changed no file of it: apply takes
 the files, too. One that you changed since is left as it is, and named.
 
-First it lists what is dangerous about the changes, as 'sbx-devc review' does, and on
+First it lists the dangers of the changes, as 'sbx-devc review' does, and on
 a terminal asks once. Elsewhere it refuses files that act before anyone runs the project
 (git, shells, editors, agents, hooks, CI and installs obey it, or it is not what it
 looks like), unless --accept-dangerous names it.
@@ -55,7 +55,7 @@ room and apply again; 77: it is dangerous, and was not accepted.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return apply(cmd.Context(), a, accept, args) },
 	}
-	cmd.Flags().StringArrayVar(&accept, "accept-dangerous", nil, "accept dangerous changes of what this `GLOB` names; repeatable")
+	cmd.Flags().StringArrayVar(&accept, "accept-dangerous", nil, "accept dangerous changes of files that this `GLOB` names; repeatable")
 	return cmd
 }
 

@@ -21,7 +21,7 @@ func DiscardCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "discard [RUN | FOLDER]",
 		Short: "Undo the changes of a run",
-		Long: `Make the project's files what they were before a run, and remove the branches that
+		Long: `Give the project's files their state before a run, and remove the branches that
 'sbx-devc apply' made of its commits. A file that changed since the run is left as it
 is, and named; so is one whose former content the run did not keep. Of a run on a copy
 the copy is removed, and the project stays as it is.
@@ -125,7 +125,7 @@ func refuseBranches(run *decision.Run) error {
 
 // confirmDiscard errs without a person's yes.
 func confirmDiscard(ctx context.Context, a *cli.App, run *decision.Run) error {
-	question := fmt.Sprintf("Make %s in %s what they were before the run %s?", visible.Count(len(run.Review.Files), "path"), run.Project,
+	question := fmt.Sprintf("Restore %s in %s to the state before the run %s?", visible.Count(len(run.Review.Files), "path"), run.Project,
 		run.Work.Run)
 	if !run.InPlace() {
 		question = fmt.Sprintf("Remove the copy of the project in which the run %s worked, with %s?", run.Work.Run,

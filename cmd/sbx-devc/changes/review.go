@@ -35,20 +35,20 @@ func ReviewCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "review [RUN | FOLDER]",
 		Short: "Look at the changes of a run, the dangerous first, and accept or refuse them",
-		Long: `Show the changes of a run by their danger: first what git, shells, editors, agents,
-hooks, CI or an install obeys, what a reader does not see, links, misleading names,
-permissions, builds, binaries and what looks like a secret; then everything else. The
+		Long: `Show the changes of a run by their danger: first files that git, shells, editors,
+agents, hooks, CI or an install obey, text that a reader does not see, links, misleading
+names, permissions, builds, binaries and possible secrets; then everything else. The
 first screen names every dangerous file, or counts them by kind. Without RUN it is the
 newest run of the project with changes that you have not decided about. Each change has the
 tool call that wrote it, by the transcript, and the hosts that were read before it.
 
 On a terminal it asks about each dangerous hunk, and once about all others. A run that
-worked in the project has changed the files already: what you refuse becomes what it
-was before the run. Of a run on a copy, what you accept comes into the project. A file
+worked in the project has changed the files already: a change that you refuse is
+undone. A change of a run on a copy comes into the project when you accept it. A file
 that changed since the run is left as it is, and named. Elsewhere than on a terminal
 review only reports.
 
---auto-apply accepts without a question what a glob names and is not dangerous;
+--auto-apply accepts files that a glob names without a question, unless they are dangerous;
 --accept-dangerous accepts also dangerous changes, of the paths that its own globs
 name. In a glob "**" stands for any number of folders.
 
@@ -66,9 +66,9 @@ written, as on a full disk.`,
 	f := cmd.Flags()
 	f.BoolVar(&o.json, "json", false, "print the review as JSON and decide nothing")
 	f.StringVar(&o.html, "html", "", "write the review as one HTML page to this `FILE` and decide nothing")
-	f.StringArrayVar(&o.auto, "auto-apply", nil, "accept what this `GLOB` names and is not dangerous; repeatable")
-	f.StringArrayVar(&o.dangerous, "accept-dangerous", nil, "accept what this `GLOB` names, also when it is dangerous; repeatable")
-	f.BoolVar(&o.commit, "commit", false, "make a branch with a commit of what is accepted, with a trailer that names the run")
+	f.StringArrayVar(&o.auto, "auto-apply", nil, "accept changes of files that this `GLOB` names, unless they are dangerous; repeatable")
+	f.StringArrayVar(&o.dangerous, "accept-dangerous", nil, "accept changes of files that this `GLOB` names, also dangerous ones; repeatable")
+	f.BoolVar(&o.commit, "commit", false, "make a branch with a commit of the accepted changes, with a trailer that names the run")
 	cli.Exclusive(cmd, "json", "html", "commit")
 	cli.Exclusive(cmd, "json", "html", "auto-apply")
 	cli.Exclusive(cmd, "json", "html", "accept-dangerous")

@@ -108,7 +108,7 @@ func fix(ctx context.Context, a *cli.App, o fixOptions, paths []string) error {
 		return exitcode.With(exitcode.Findings, nil)
 	case f.dialog.asked():
 	case changed == 0:
-		fmt.Fprintln(a.Stderr, "sbx-devc: nothing to fix; 'sbx-devc validate' says what only a person can decide")
+		fmt.Fprintln(a.Stderr, "sbx-devc: nothing to fix; 'sbx-devc validate' lists the findings that only a person can decide")
 	}
 	return nil
 }

@@ -56,8 +56,8 @@ Exit code 66: there is no such log; 69: the container engine does not answer.`,
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.net, "net", false, "the decisions of the firewall")
-	f.BoolVarP(&o.follow, "follow", "f", false, "show what comes, until the run ends or you interrupt")
-	f.BoolVar(&o.denied, "denied", false, "only what was denied")
+	f.BoolVarP(&o.follow, "follow", "f", false, "show new lines until the run ends or you interrupt")
+	f.BoolVar(&o.denied, "denied", false, "only denied destinations")
 	f.BoolVar(&o.all, "all", false, "without a name: the newest run of any project")
 	f.BoolVar(&o.json, "json", false, "Claude's output, or the records, one JSON object a line")
 	return cmd

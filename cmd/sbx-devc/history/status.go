@@ -19,7 +19,7 @@ func StatusCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [RUN]",
 		Short: "Say what a run does, or how it ended",
-		Long: `Say what is known of RUN, a run's id or name; without RUN it is the newest one of the
+		Long: `Show the state of RUN, a run's id or name; without RUN it is the newest one of the
 project around the current folder, and one that goes on comes before one that has ended.
 
 Exit code 66: there is no such run.`,

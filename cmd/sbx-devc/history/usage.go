@@ -30,7 +30,7 @@ func UsageCommand(a *cli.App) *cobra.Command {
 	var o usageOptions
 	cmd := &cobra.Command{
 		Use:   "usage",
-		Short: "Add up what the runs of a project used of the model",
+		Short: "Add up the model usage of a project's runs",
 		Long: `Add up the tokens and the cost at list price of the runs of the project around the
 current folder, as the proxy on this machine metered them; --all: of all projects. By
 run it shows those that have ended and are kept; by model, day or project all that was

@@ -35,15 +35,15 @@ const amendLong = `
 The file is .devcontainer/sandbox.jsonc of the project around the current folder;
 comments, order and indentation stay, and a file that you had trusted stays trusted.
 Dev containers and runs of the project that work at this moment get the same change,
-and it is in force when this command returns. A run keeps what it was started with:
-what it denies stays closed.
+and it is in force when this command returns. A run keeps its own limits: hosts that it denies
+stay closed.
 
 Exit code 0: done; 1: a container could not be told; 64: wrong usage; 65: an entry
-or the file is wrong, or it denies what is to be allowed; 69: no engine answers;
+or the file is wrong, or it denies a host to be allowed; 69: no engine answers;
 73: the file cannot be written; 75: another command changes it.`
 
 func AllowCommand(a *cli.App) *cobra.Command {
-	return amendCommand(a, "allow", "HOST…", "Open hosts, in the project's settings and in what runs",
+	return amendCommand(a, "allow", "HOST…", "Open hosts, in the project's settings and in running containers",
 		`Open hosts for a project. HOST is a name, *.DOMAIN, HOST:PORT, or NETWORK:PORT.
 `+amendLong, `  sbx-devc allow docs.example.com
   sbx-devc allow '*.example.org' git.example.net:22
@@ -52,14 +52,14 @@ func AllowCommand(a *cli.App) *cobra.Command {
 }
 
 func DenyCommand(a *cli.App) *cobra.Command {
-	return amendCommand(a, "deny", "HOST…", "Close hosts, in the project's settings and in what runs",
+	return amendCommand(a, "deny", "HOST…", "Close hosts, in the project's settings and in running containers",
 		`Close hosts for a project, whatever else allows them. Connections to them end.
 `+amendLong, `  sbx-devc deny gist.github.com
   sbx-devc deny --remove gist.github.com`)
 }
 
 func PresetCommand(a *cli.App) *cobra.Command {
-	return amendCommand(a, "presets", "NAME…", "Open a named list of hosts, in the project's settings and in what runs",
+	return amendCommand(a, "presets", "NAME…", "Open a named list of hosts, in the project's settings and in running containers",
 		`Open presets for a project: named lists of hosts, such as npm or pypi.
 'sbx-devc policy presets' shows the hosts of each and its risks.
 `+amendLong, `  sbx-devc preset npm

@@ -54,7 +54,7 @@ Exit code 64: wrong usage; 65: it is no audit log; 66: there is no such log;
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", "", "text, json, markdown or html (default: by --output's ending, else text)")
 	f.StringVarP(&o.output, "output", "o", "", "write to this file instead of standard output")
-	f.BoolVar(&o.denied, "denied", false, "only what was denied")
+	f.BoolVar(&o.denied, "denied", false, "only denied destinations")
 	f.BoolVar(&o.all, "all", false, "without a name: the newest run of any project")
 	return cmd
 }

@@ -34,9 +34,9 @@ func MigrateCommand(a *cli.App) *cobra.Command {
 	var o migrateOptions
 	cmd := &cobra.Command{
 		Use:   "migrate [DIR]",
-		Short: "Take over what of your Claude Code configuration a sandbox can have",
+		Short: "Take over the parts of your Claude Code configuration that a sandbox can have",
 		Long: `Read your configuration of Claude Code (~/.claude or CLAUDE_CONFIG_DIR, ~/.claude.json),
-and put into your own settings what the sandbox can have: the model, your instructions,
+and put the parts that the sandbox can have into your own settings: the model, your instructions,
 skills, commands, agents and output styles, hosts of permissions, presets for the package
 managers that you allowed, MCP servers. Each part that is left is named with the reason. The files of
 the project in DIR (default: the current folder) are named, and never taken: your settings

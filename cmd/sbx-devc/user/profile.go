@@ -25,8 +25,8 @@ import (
 func ProfileCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "profile",
-		Short: "List, show and check profiles: named settings of runs, with what the runs keep",
-		Long: `A profile is a name for settings of runs and for what they keep: 'run --profile NAME'.
+		Short: "List, show and check profiles: named settings of runs, and the files that runs keep",
+		Long: `A profile is a name for settings of runs and for the files that they keep: 'run --profile NAME'.
 
 Its settings are profiles/NAME.jsonc next to your settings.jsonc, and have the same
 form; they stand above that file and below a project's. A profile needs no file.
