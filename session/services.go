@@ -42,7 +42,7 @@ func JoinServices(ctx context.Context, e *engine.Engine, p *runplan.Plan, say fu
 	for _, name := range wanted {
 		isIts := func(c engine.Container) bool { return c.Labels[composeService] == name }
 		named := func(p detect.Proposal) bool { return strings.HasPrefix(p.Value, name+":") }
-		if !slices.Contains(found, name) && (slices.ContainsFunc(of, isIts) || slices.ContainsFunc(detect.Services(project), named)) {
+		if !slices.Contains(found, name) && (slices.ContainsFunc(of, isIts) || slices.ContainsFunc(detect.Services(project).Services, named)) {
 			say(fmt.Sprintf("note: the service %s does not run or is in another network: 'docker compose up -d %[1]s' starts it", name))
 		}
 	}

@@ -327,6 +327,34 @@ func (e *extender) join(network string) {
 	}
 }
 
+// Join puts the container of a devcontainer.json into a network of the engine, unless it
+// names one already. It is pure.
+func Join(src []byte, network string) ([]byte, error) {
+	e := &extender{src: src}
+	if e.doc(); e.err == nil {
+		e.join(network)
+	}
+	return e.src, e.err
+}
+
+// Leave takes out what Join adds. It is pure.
+func Leave(src []byte, network string) []byte {
+	doc, _ := jsonc.Parse("", src)
+	if doc == nil {
+		return src
+	}
+	list := doc.Root.Member("runArgs")
+	if list == nil {
+		return src
+	}
+	at := slices.IndexFunc(list.Elements, func(n *jsonc.Node) bool { return n.Text == networkArg+network })
+	if at < 0 {
+		return src
+	}
+	src, _ = jsonc.Apply(src, doc.RemoveElement(list, at))
+	return src
+}
+
 // networkFlag is a run argument that names a network.
 var networkFlag = regexp.MustCompile(`^--net(work)?(=|$)`)
 

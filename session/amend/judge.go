@@ -69,6 +69,9 @@ func (r Request) Opens() bool { return r.Remove == (r.List == "deny") }
 type Edit struct {
 	Before, After []byte // the same text when nothing changes
 	Notes         []string
+	// Joining is about the dev container. Its edit of devcontainer.json is part of this one,
+	// or comes in addition.
+	Joining Joining
 }
 
 // Errors are everything that is wrong with a request, each with a hint where there
@@ -91,7 +94,7 @@ func Judge(file *settings.File, r Request) (*Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Edit{file.Source, after.Source, notes}, nil
+	return &Edit{Before: file.Source, After: after.Source, Notes: notes}, nil
 }
 
 // decide is Judge, with the file as it becomes.

@@ -53,7 +53,20 @@ func (p Place) judgeOptions(r Request) (*Edit, error) {
 			return nil, err
 		}
 	}
-	return edit, nil
+	joining, err := p.joining(r, file, after)
+	if err != nil {
+		return nil, err
+	}
+	if joining.Changes() { // the same, in the text with the options
+		if joining.Network != "" {
+			edit.After, err = templates.Join(edit.After, joining.name)
+		} else {
+			edit.After = templates.Leave(edit.After, joining.name)
+		}
+		joining.After = joining.Before
+	}
+	edit.Joining = joining
+	return edit, err
 }
 
 // editOptions carries a request out in the options. A dev container whose image the
@@ -87,7 +100,7 @@ func (p Place) Preview(r Request) (*Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Judge(file, r)
+	return p.judge(file, r)
 }
 
 // OptionsOf returns the place of a project whose policy is in the options of its

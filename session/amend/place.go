@@ -121,13 +121,16 @@ func (p Place) Edit(r Request) (edit *Edit, trusted bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	if edit, err = Judge(file, r); err != nil {
+	if edit, err = p.judge(file, r); err != nil {
 		return nil, false, err
 	}
 	if !bytes.Equal(edit.Before, edit.After) {
 		if err := p.write(edit); err != nil {
 			return nil, false, fmt.Errorf("writing the settings: %w", err)
 		}
+	}
+	if err := edit.Joining.write(p); err != nil {
+		return edit, false, fmt.Errorf("writing the dev container's network: %w", err)
 	}
 	if p.Trust != nil {
 		trusted, err = p.keepTrust(file, edit)
@@ -155,7 +158,15 @@ func (p Place) keepTrust(file *settings.File, edit *Edit) (trusted bool, err err
 	}
 	image := recipe.Read(p.Project)
 	old := recipe.Accepted(file, image, edit.After)
+	const config = recipe.ImagePrefix + scaffold.ConfigPath
+	joins := edit.Joining.Changes() && bytes.Equal(old[config], edit.Joining.After)
+	if joins {
+		old = old.With(config, edit.Joining.Before)
+	}
 	now := old.With(filepath.Base(p.File), edit.After)
+	if joins {
+		now = now.With(config, edit.Joining.After)
+	}
 	if !bytes.Equal(edit.Before, edit.After) && string(edit.Before) == newFile {
 		if old = recipe.Accepted(nil, image, edit.After); len(old) == 0 {
 			return true, p.Trust.Accept(project, now, "allow")

@@ -3,6 +3,7 @@ package detect
 import (
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -25,17 +26,21 @@ var usualPorts = map[string]string{
 // serviceName is a name of one label: no such name is anybody's on the internet.
 var serviceName = lazyregexp.New(`^[a-z]([a-z0-9_-]*[a-z0-9])?$`)
 
-// Services are those of Report.Services, of the project in dir, without a look at anything
-// else in it; none where it cannot be read.
-func Services(dir string) []Proposal {
-	root, err := os.OpenRoot(dir)
+// Services is what Look reports about the services of the project in dir, without a look
+// at anything else in it; nothing where it cannot be read.
+func Services(dir string) Report {
+	full, err := filepath.Abs(dir)
 	if err != nil {
-		return nil
+		return Report{}
+	}
+	root, err := os.OpenRoot(full)
+	if err != nil {
+		return Report{}
 	}
 	l := &look{tree: &tree{root: root, left: maxTotal}}
 	defer l.tree.close()
-	l.services("")
-	return l.report.Services
+	l.services(filepath.Base(full))
+	return l.report
 }
 
 // services proposes the services that the project's Compose file takes from images, by
@@ -77,6 +82,14 @@ func ServiceEntries(s *compose.Service) (entries []string) {
 
 // OwnBasename is the name of the project's folder in every clone, in a devcontainer.json.
 const OwnBasename = "${localWorkspaceFolderBasename}"
+
+// EngineName is a network's name as the engine knows it, of the project in dir.
+func EngineName(network, dir string) string {
+	if full, err := filepath.Abs(dir); err == nil {
+		network = strings.ReplaceAll(network, OwnBasename, filepath.Base(full))
+	}
+	return network
+}
 
 var (
 	projectVariable = lazyregexp.New(

@@ -30,7 +30,7 @@ services:
 	if got := flat(r.Services); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
-	if got := flat(detect.Services(dir)); !slices.Equal(got, want) {
+	if got := flat(detect.Services(dir).Services); !slices.Equal(got, want) {
 		t.Errorf("alone: %q", got)
 	}
 	if got := r.PrivateNames([]string{"cache:6380", "cache:6381", "db", "docs.example.com"}); !slices.Equal(got, []string{"cache"}) {

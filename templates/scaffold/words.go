@@ -43,7 +43,7 @@ func Reasons(r detect.Report, c lock.Input) (lines []string) {
 	}
 	for _, p := range r.Services {
 		if !slices.Contains(c.Allow, p.Value) {
-			say("not allowed: "+p.Value, p, "; --allow "+p.Value+" adds it; 'sbx-devc allow --private "+p.Value+"' does for runs, later")
+			say("not allowed: "+p.Value, p, "; --allow "+p.Value+" adds it; 'sbx-devc allow --private "+p.Value+"' does, later")
 		}
 	}
 	for _, p := range r.Notes {

@@ -48,7 +48,7 @@ func TestReasonsAndMissingTools(t *testing.T) {
 		"template claude, not claude-node: there is a package.json (package.json:1)",
 		"preset npm: npm's lock",
 		"not allowed: b.example: a registry (.npmrc:2); --allow b.example adds it",
-		"not allowed: db:5432: a service (compose.yaml:2); --allow db:5432 adds it; 'sbx-devc allow --private db:5432' does for runs, later",
+		"not allowed: db:5432: a service (compose.yaml:2); --allow db:5432 adds it; 'sbx-devc allow --private db:5432' does, later",
 		"note: x:3: look at this",
 	}
 	if got := Reasons(r, c); !slices.Equal(got, want) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -85,10 +84,7 @@ func servicesNote(dir scaffold.Folder, network string) string {
 	if network == "" {
 		return note + "; this dev container does not"
 	}
-	if full, err := filepath.Abs(string(dir)); err == nil {
-		network = strings.ReplaceAll(network, detect.OwnBasename, filepath.Base(full))
-	}
-	return note + "; the dev container joins " + network + " at its start, which fails without that network"
+	return note + "; the dev container joins " + detect.EngineName(network, string(dir)) + " at its start, which fails without that network"
 }
 
 // sayServices says how the services start, before a dev container that joins their network:

@@ -95,6 +95,11 @@ func change(ctx context.Context, a *cli.App, o amendOptions) error {
 	if err != nil {
 		return err
 	}
+	var meant []string
+	o.request, meant = place.WithPorts(o.request)
+	for _, note := range meant {
+		fmt.Fprintf(a.Stderr, "sbx-devc: note: %s\n", visible.Line(note))
+	}
 	if o.dryRun {
 		return showAmend(a, place, o.request)
 	}
@@ -113,6 +118,7 @@ func change(ctx context.Context, a *cli.App, o amendOptions) error {
 		now = "the file is changed"
 		fmt.Fprintf(a.Stderr, "sbx-devc: changed %s\n", place.File)
 	}
+	sayJoining(a, place, edit.Joining)
 	if place.Project == "" {
 		fmt.Fprintln(a.Stderr, "sbx-devc: it holds for every run of yours that starts from now on")
 		return nil
@@ -162,11 +168,27 @@ func showAmend(a *cli.App, place amend.Place, r amend.Request) error {
 	for _, note := range edit.Notes {
 		fmt.Fprintf(a.Stderr, "sbx-devc: note: %s\n", visible.Line(note))
 	}
+	if edit.Joining.Changes() {
+		if err := showChange(a.Stdout, place.Config(), edit.Joining.Before, edit.Joining.After); err != nil {
+			return err
+		}
+	}
 	if bytes.Equal(edit.Before, edit.After) {
 		fmt.Fprintf(a.Stderr, "sbx-devc: %s needs no change\n", place.File)
 		return nil
 	}
 	return showChange(a.Stdout, place.File, edit.Before, edit.After)
+}
+
+// sayJoining says which network the project's dev container is in from its next creation on.
+func sayJoining(a *cli.App, place amend.Place, j amend.Joining) {
+	if j.Changes() {
+		fmt.Fprintf(a.Stderr, "sbx-devc: changed %s\n", place.Config())
+	}
+	if j.Network != "" {
+		fmt.Fprintf(a.Stderr, "sbx-devc: note: a dev container joins %s when it is made, so rebuild one that is not in it; "+
+			"'docker compose up -d %s' comes before\n", visible.Line(j.Network), visible.Line(strings.Join(j.Services, " ")))
+	}
 }
 
 // showChange prints how a file changes.

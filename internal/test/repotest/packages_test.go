@@ -599,6 +599,7 @@ var allowed = map[string][]string{
 		"settings/trust",
 		"templates",
 		"templates/adopt",
+		"templates/detect",
 		"templates/scaffold",
 		"workspace",
 	},
