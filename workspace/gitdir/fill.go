@@ -110,9 +110,10 @@ func (f *filler) store(s Inner) error {
 	return f.shared(shared, s)
 }
 
-// shared copies what a linked worktree has from the repository around it.
+// shared copies what a linked worktree has from the repository around it. As git does, it
+// reads refs before packed-refs: 'git gc' writes each there before it removes the file.
 func (f *filler) shared(shared *os.Root, s Inner) error {
-	return errors.Join(f.each(shared, s.Sub, sharedFiles), f.tree(shared, s.Sub, "refs", leftRefs), f.objects(s),
+	return errors.Join(f.tree(shared, s.Sub, "refs", leftRefs), f.each(shared, s.Sub, sharedFiles), f.objects(s),
 		f.text(path.Join(s.Sub, "config"), f.config(s)))
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -34,5 +35,37 @@ func TestACopyOfAnIndexIsAsOldAsTheIndex(t *testing.T) {
 			}
 			return
 		}
+	}
+}
+
+// hooked is an archive during whose writing something happens once, at the first text.
+type hooked struct {
+	bytes.Buffer
+	text   string
+	happen func()
+}
+
+func (h *hooked) Write(p []byte) (int, error) {
+	if h.happen != nil && bytes.Contains(p, []byte(h.text)) {
+		h.happen()
+		h.happen = nil
+	}
+	return h.Buffer.Write(p)
+}
+
+// 'git gc' on the host moves refs into packed-refs while they are copied. A branch that is in
+// neither copy would make the agent's first commit a history of its own.
+func TestRefsThatGitPacksMeanwhileAreCopied(t *testing.T) {
+	v := newVolume(t)
+	commit := strings.TrimSpace(v.command(v.host, "rev-parse", "HEAD"))
+	archive := &hooked{text: "/refs", happen: func() { v.command(v.host, "pack-refs", "--all", "--prune") }}
+	if err := v.layout.Fill(tar.NewWriter(archive), Owner{}); err != nil {
+		t.Fatal(err)
+	}
+	if archive.happen != nil {
+		t.Fatal("no refs are in the archive")
+	}
+	if !strings.Contains(archive.String(), commit) {
+		t.Errorf("the commit %s of the branch is in no ref of the copy", commit)
 	}
 }

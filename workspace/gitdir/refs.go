@@ -38,11 +38,6 @@ func hostRefs(s Store) map[string]bool {
 		return known
 	}
 	defer root.Close()
-	if text, err := readUpTo(s.Common, "packed-refs", maxRefFile); err == nil {
-		for _, hash := range parsePacked(text, "refs/") {
-			known[hash] = true
-		}
-	}
 	_ = fs.WalkDir(root.FS(), "refs", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || len(known) > maxRefs {
 			return nil
@@ -52,6 +47,12 @@ func hostRefs(s Store) map[string]bool {
 		}
 		return nil
 	})
+	// After the files of refs: git writes each there before it removes the file.
+	if text, err := readUpTo(s.Common, "packed-refs", maxRefFile); err == nil {
+		for _, hash := range parsePacked(text, "refs/") {
+			known[hash] = true
+		}
+	}
 	return known
 }
 
