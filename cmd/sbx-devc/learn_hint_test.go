@@ -57,7 +57,7 @@ func TestLearnHintWorksAsPrinted(t *testing.T) {
 			policy, _ := firewall.NewPolicy(firewall.Network{Mode: firewall.ModeAudit})
 			egress := report.New([]audit.Record{record}, policy)
 			run.Report(a.cli(), &sandbox.Result{ID: id, Folder: project, SettingsFolder: project, Egress: egress}, firewall.ModeAudit)
-			said := regexp.MustCompile(`(?m)lacks for this: sbx-devc (.*)$`).FindStringSubmatch(stderr.String())
+			said := regexp.MustCompile(`(?m)lacks: sbx-devc (.*)$`).FindStringSubmatch(stderr.String())
 			if said == nil {
 				t.Fatalf("no hint: %s", stderr.String())
 			}
