@@ -201,10 +201,14 @@ func wallControls(t *testing.T, keep func(id string, o outcome)) {
 		t.Run(a.ID, func(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
-			s := p.asRoot(fmt.Sprint(p.sidecar().Process.Pid))
+			firewall := p.sidecar()
+			s := p.asRoot(fmt.Sprint(firewall.Process.Pid))
 			p.arrived()
 			events, said := s.attempt(a, n)
 			o := outcome{said: said}
+			if said != "ok" {
+				o.said += "; " + p.stateOf(firewall)
+			}
 			for _, e := range events {
 				if openJudge(a, n, e) {
 					o.leaks = append(o.leaks, e)

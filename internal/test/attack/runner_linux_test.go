@@ -2,7 +2,6 @@ package attack
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -142,17 +141,36 @@ func (p *place) initArgs(flags ...string) []string {
 func (p *place) sidecar() *exec.Cmd {
 	p.t.Helper()
 	cmd := p.inside(p.initArgs("--sidecar")...)
-	var errOut bytes.Buffer
-	cmd.Stderr = &errOut
+	stderr, err := os.Create(p.path("firewall.err"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer stderr.Close()
+	cmd.Stderr = stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	p.start(cmd)
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.Contains(line, "ready") {
-		p.t.Fatalf("the firewall does not stand: %q %v\n%s", line, err, errOut.String())
+		p.t.Fatalf("the firewall does not stand: %q %v\n%s", line, err, p.read("firewall.err"))
 	}
 	return cmd
+}
+
+// stateOf tells how the firewall's process is, and what it said.
+func (p *place) stateOf(firewall *exec.Cmd) string {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", firewall.Process.Pid))
+	return fmt.Sprintf("the firewall's process: %s %v; it said: %s", stat, err, p.read("firewall.err"))
+}
+
+// read returns what a file of the place holds.
+func (p *place) read(name string) string {
+	content, err := os.ReadFile(p.path(name))
+	if err != nil {
+		return err.Error()
+	}
+	return string(content)
 }
 
 // session is a running agent.
