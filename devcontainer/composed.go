@@ -75,7 +75,7 @@ func (p *Project) composeWith(env map[string]string) (project *compose.Project, 
 // Document reads a file of the tree as text, named as findings quote it.
 func (p *Project) Document(name string) (*jsonc.Document, error) {
 	if p.Tree == nil || LeavesTree(name) {
-		return nil, fmt.Errorf("%s lies outside the project", name)
+		return nil, fmt.Errorf("%s: %w", name, compose.ErrOutside)
 	}
 	src, err := p.Tree.Read(name)
 	if err != nil {

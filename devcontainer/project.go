@@ -54,6 +54,7 @@ type Location struct {
 	Dir      string // folder of the configuration in Tree; "." is its root
 	Home     string // project folder in Tree: the one that is opened as workspace
 	Folder   string // name of the configuration's folder; "" when it is not known
+	Built    string // path of the Dockerfile in Tree; "" without one
 	HomeName string // name of the project's folder on this machine; "" when it is not known
 	name     string // base name of the configuration in Tree
 	base     string // folder of the configuration as the user named it
@@ -103,7 +104,7 @@ func Load(tree Tree, name, file string) (*Project, error) {
 	root := p.Object()
 	for _, n := range []*jsonc.Node{root.Member("build").Member("dockerfile"), root.Member("dockerFile")} {
 		if s, ok := n.Str(); ok {
-			p.Dockerfile = p.text(s, n)
+			p.dockerfile(s, n)
 		}
 	}
 	for _, n := range rights.Texts(root.Member("dockerComposeFile")) {
@@ -113,10 +114,18 @@ func Load(tree Tree, name, file string) (*Project, error) {
 	}
 	p.Composed = readCompose(p)
 	if name, ok := p.Composed.dockerfile(); ok && p.Dockerfile == nil {
-		p.Dockerfile = p.text(name, root.Member("service"))
+		p.dockerfile(name, root.Member("service"))
 	}
 	p.understand()
 	return p, nil
+}
+
+// dockerfile reads the Dockerfile that n names.
+func (p *Project) dockerfile(name string, n *jsonc.Node) {
+	p.Built, p.Dockerfile = "", p.text(name, n)
+	if p.Dockerfile != nil {
+		p.Built, _ = p.Path(name)
+	}
 }
 
 func (p *Project) config(file string, src []byte) {

@@ -37,10 +37,22 @@ type Project struct {
 // Unread is a file that is named and cannot be read.
 type Unread struct {
 	Problem
-	Name    string
-	Missing bool // there is no such file, as far as the reader sees
-	Remote  bool // Compose fetches it
+	Name  string
+	Cause Cause
 }
+
+// Cause is why a file was not read.
+type Cause int
+
+const (
+	Broken  Cause = iota // it is there, and cannot be read
+	Missing              // there is no such file, as far as the reader sees
+	Remote               // Compose fetches it
+	Outside              // it is not among the files that are known, or only the host knows its name
+)
+
+// ErrOutside is the error with which a reader refuses a name that leads out of the files it knows.
+var ErrOutside = errors.New("it lies outside the project")
 
 // Incomplete says why a part of the project is not worked out; "" when all of
 // it is.
@@ -207,27 +219,31 @@ func (l *loader) included(item *Node, dir string) *Node {
 // cannot be, which at says.
 func (l *loader) document(name, dir string, at *Node) *jsonc.Document {
 	remote := strings.Contains(name, "://") || strings.HasPrefix(name, "git@")
-	say := func(message string, missing bool) {
-		l.project.Unread = append(l.project.Unread, Unread{Problem{at.Doc, at.Start, at.End, message}, path.Join(dir, name), missing, remote})
+	say := func(cause Cause, format string, args ...any) {
+		problem := Problem{at.Doc, at.Start, at.End, fmt.Sprintf(format, args...)}
+		l.project.Unread = append(l.project.Unread, Unread{problem, path.Join(dir, name), cause})
 	}
 	switch {
 	case l.read == nil:
-		say("nothing around this file is known", false)
-	case strings.Contains(name, "$"):
-		say(fmt.Sprintf("%s depends on a variable", name), false)
+		say(Outside, "nothing around this file is known")
 	case remote:
-		say(fmt.Sprintf("%s comes from elsewhere", name), false)
+		say(Remote, "%s comes from elsewhere", name)
+	case strings.Contains(name, "$"):
+		say(Outside, "%s depends on a variable", name)
 	case path.IsAbs(name):
-		say(fmt.Sprintf("%s lies outside the project", name), false)
+		say(Outside, "%s lies outside the project", name)
 	default:
 		doc, err := l.read(path.Join(dir, name))
 		if err == nil {
 			return doc
 		}
-		if errors.Is(err, fs.ErrNotExist) {
-			say(fmt.Sprintf("there is no file %s", name), true)
-		} else {
-			say(fmt.Sprintf("%s cannot be read: %v", name, diag.WithoutPath(err)), false)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			say(Missing, "there is no file %s", name)
+		case errors.Is(err, ErrOutside):
+			say(Outside, "%s lies outside the project", name)
+		default:
+			say(Broken, "%s cannot be read: %v", name, diag.WithoutPath(err))
 		}
 	}
 	return nil

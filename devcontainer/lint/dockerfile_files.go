@@ -186,8 +186,11 @@ func historyCopied(v *rule.View) (out []rule.Finding) {
 	if devcontainer.LeavesTree(context) || v.Tree.Kind(path.Join(context, ".git")) != devcontainer.Folder {
 		return
 	}
-	for _, name := range []string{path.Join(context, ".dockerignore"), path.Join(v.Dir, path.Base(v.Dockerfile.File)+".dockerignore")} {
-		if src, err := v.Tree.Read(name); err == nil && ignoresHistory.Match(src) {
+	if name, ignore := dockerignore(v, context); name != "" {
+		if ignore == nil {
+			return // the builder refuses it
+		}
+		if hit, err := ignore.MatchesOrParentMatches(".git/objects"); err != nil || hit {
 			return
 		}
 	}
@@ -204,5 +207,3 @@ func historyCopied(v *rule.View) (out []rule.Finding) {
 	}
 	return out
 }
-
-var ignoresHistory = lazyregexp.New(`(?m)^[/*]*(\.git|\*|\.\*)/?\s*$`)

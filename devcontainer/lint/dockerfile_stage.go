@@ -292,7 +292,7 @@ func ignoredSources(v *rule.View) (out []rule.Finding) {
 // dockerignore reads what keeps files out of the build: the file next to the Dockerfile
 // wins over that of the context.
 func dockerignore(v *rule.View, context string) (name string, ignore *patternmatcher.PatternMatcher) {
-	for _, name := range []string{path.Join(v.Dir, path.Base(v.Dockerfile.File)+".dockerignore"), path.Join(context, ".dockerignore")} {
+	for _, name := range []string{v.Built + ".dockerignore", path.Join(context, ".dockerignore")} {
 		src, err := v.Tree.Read(name)
 		if err != nil {
 			continue

@@ -90,11 +90,11 @@ func TestCopyOfWhatIsIgnored(t *testing.T) {
 		ignore map[string]string
 		want   int
 	}{
-		"by name":          {map[string]string{".dockerignore": "tool.sh\n"}, 1},
-		"by folder":        {map[string]string{".dockerignore": "bin\n"}, 0},
-		"with an excption": {map[string]string{".dockerignore": "*\n!tool.sh\n"}, 0},
-		"own file wins":    {map[string]string{".dockerignore": "tool.sh\n", "Dockerfile.dockerignore": "x\n"}, 0},
-		"bad pattern":      {map[string]string{".dockerignore": "[\n"}, 0},
+		"by name":           {map[string]string{".dockerignore": "tool.sh\n"}, 1},
+		"by folder":         {map[string]string{".dockerignore": "bin\n"}, 0},
+		"with an exception": {map[string]string{".dockerignore": "*\n!tool.sh\n"}, 0},
+		"own file wins":     {map[string]string{".dockerignore": "tool.sh\n", "Dockerfile.dockerignore": "x\n"}, 0},
+		"bad pattern":       {map[string]string{".dockerignore": "[\n"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := devcontainer.Memory{".devcontainer/devcontainer.json": `{"build": {"dockerfile": "Dockerfile"}}`,
@@ -110,6 +110,41 @@ func TestCopyOfWhatIsIgnored(t *testing.T) {
 			}
 			if n != c.want {
 				t.Errorf("%d findings, want %d", n, c.want)
+			}
+		})
+	}
+}
+
+// As in BuildKit, the file beside the Dockerfile wins, wherever that lies; one beside the
+// configuration has no meaning.
+func TestDockerignoreBesideADockerfileElsewhere(t *testing.T) {
+	for name, c := range map[string]struct {
+		ignore map[string]string
+		want   string
+	}{
+		"none":                      {nil, "SBX727"},
+		"beside the Dockerfile":     {map[string]string{"docker/Dockerfile.dockerignore": "/tool.sh\n.git\n"}, "SBX742"},
+		"beside the configuration":  {map[string]string{".devcontainer/Dockerfile.dockerignore": "tool.sh\n.git\n"}, "SBX727"},
+		"of the context":            {map[string]string{".dockerignore": "tool.sh\n**/.git\n"}, "SBX742"},
+		"both":                      {map[string]string{".dockerignore": "tool.sh\n.git\n", "docker/Dockerfile.dockerignore": "x\n"}, "SBX727"},
+		"history, by an exception":  {map[string]string{".dockerignore": "*\n!tool.sh\n!.git\n"}, "SBX727"},
+		"all but what is copied":    {map[string]string{".dockerignore": "*\n!tool.sh\n"}, ""},
+		"a pattern that is refused": {map[string]string{".dockerignore": "[\n"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := devcontainer.Memory{".devcontainer/devcontainer.json": `{"build": {"dockerfile": "../docker/Dockerfile", "context": ".."}}`,
+				"docker/Dockerfile": "FROM debian:13\nCOPY tool.sh /\nCOPY . /src\n", "tool.sh": "#!/bin/sh\n", ".git/HEAD": "ref: refs/heads/main\n"}
+			for name, text := range c.ignore {
+				files[name] = text
+			}
+			var got []string
+			for _, f := range judge(t, files) {
+				if f.Rule == "SBX742" || f.Rule == "SBX727" {
+					got = append(got, f.Rule)
+				}
+			}
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("found %q, want %q", got, c.want)
 			}
 		})
 	}

@@ -70,7 +70,7 @@ func unchecked(v *rule.View) (out []rule.Finding) {
 }
 
 // unreadFile is a file that a Compose file names and that is not there or cannot
-// be read.
+// be read. One that lies outside the project is a warning, as for devcontainer.json.
 type unreadFile struct {
 	rule.Finding
 	missing bool // Compose refuses to start without it
@@ -88,13 +88,13 @@ func unreadFiles(v *rule.View) (out []unreadFile) {
 		out = append(out, unreadFile{f, missing})
 	}
 	for _, u := range v.Composed.Project.Unread {
-		if u.Remote { // SBX612 asks for a pin; like an image, it is not looked into
-			f := rule.Finding{Place: rights.Place{Doc: u.Doc, Start: u.Start, End: u.End}, Message: u.Message + "; it is not checked",
-				Severity: diag.SeverityNote}
-			out = append(out, unreadFile{f, false})
-			continue
+		add(&compose.Node{Doc: u.Doc, Start: u.Start, End: u.End}, u.Message, u.Cause == compose.Missing)
+		switch f := &out[len(out)-1]; u.Cause {
+		case compose.Remote: // SBX612 asks for a pin; like an image, it is not looked into
+			f.Severity, f.Hint = diag.SeverityNote, ""
+		case compose.Outside:
+			f.Severity = diag.SeverityWarning
 		}
-		add(&compose.Node{Doc: u.Doc, Start: u.Start, End: u.End}, u.Message, u.Missing)
 	}
 	seen := map[string]bool{}
 	for _, s := range v.ComposeServices() {

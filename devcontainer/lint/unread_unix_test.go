@@ -43,9 +43,10 @@ func TestUnreadIsNotClean(t *testing.T) {
 		{"circle of include", compose, devcontainer.Memory{"c.yaml": "include: [d.yaml]\n" + service, "d.yaml": "include: [c.yaml]\n"}, "SBX316 c.yaml includes itself"},
 		{"circle of extends", compose, devcontainer.Memory{"c.yaml": "services:\n  a: {image: 'a@sha256:0', extends: b}\n  b: {image: 'a@sha256:0', extends: a}\n"}, "SBX316 the service a extends itself"},
 		{"included file over the limit", compose, devcontainer.Memory{"c.yaml": "include: [d.yaml]\n" + service, "d.yaml": padded("services: {b: {image: x, privileged: true}}\n")}, "SBX316 the file is larger than"},
-		{"include by a variable", compose, devcontainer.Memory{"c.yaml": "include: ['${X}/d.yaml']\n" + service}, "SBX109 ${X}/d.yaml depends on a variable"},
-		{"include from outside", compose, devcontainer.Memory{"c.yaml": "include: [/etc/d.yaml]\n" + service}, "SBX109 /etc/d.yaml lies outside the project"},
-		{"Compose file from outside", `{"dockerComposeFile": "../../c.yaml", "service": "a", "workspaceFolder": "/w"}`, nil, "SBX109 ../../c.yaml is not checked"},
+		{"include by a variable", compose, devcontainer.Memory{"c.yaml": "include: ['${X}/d.yaml']\n" + service}, "SBX109 warning: ${X}/d.yaml depends on a variable"},
+		{"include from outside", compose, devcontainer.Memory{"c.yaml": "include: [/etc/d.yaml]\n" + service}, "SBX109 warning: /etc/d.yaml lies outside the project"},
+		{"include above the project", compose, devcontainer.Memory{"c.yaml": "include: [../../d.yaml]\n" + service}, "SBX109 warning: ../../d.yaml lies outside the project"},
+		{"Compose file from outside", `{"dockerComposeFile": "../../c.yaml", "service": "a", "workspaceFolder": "/w"}`, nil, "SBX109 warning: ../../c.yaml is not checked"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tree := devcontainer.Memory{}
@@ -63,7 +64,11 @@ func wantOne(t *testing.T, findings []diag.Finding, want string) {
 	var got []string
 	for _, f := range findings {
 		if slices.Contains([]string{"SBX109", "SBX311", "SBX316"}, f.Rule) && f.Severity != diag.SeverityNote {
-			got = append(got, f.Rule+" "+f.Message)
+			severity := ""
+			if f.Severity != diag.SeverityError {
+				severity = string(f.Severity) + ": "
+			}
+			got = append(got, f.Rule+" "+severity+f.Message)
 		}
 	}
 	if want == "" && len(got) > 0 || want != "" && !slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, want) }) {
