@@ -108,7 +108,7 @@ func (c *pass) isAbout(r *rule.Rule) bool {
 	case r.Check == nil || c.Root == nil:
 		return false
 	case c.Bare: // a Dockerfile may be all that there is
-		return r.ID[3] == '7' || r.ID == "SBX501"
+		return r.ID[3] == '7' || about&rule.Dockerfiles != 0
 	}
 	return about&c.subject != 0
 }

@@ -76,6 +76,12 @@ func TestASandboxThatHoldsHasNoFinding(t *testing.T) {
 }
 
 // image wraps one property into a configuration that is otherwise fine.
+// digest is one that no image has.
+var digest = "@sha256:" + strings.Repeat("0", 64)
+
+// pinned is an image that nothing is said about.
+var pinned = "a" + digest
+
 func image(property string) string { return `{"image": "a:1", ` + property + `}` }
 
 func TestHostRules(t *testing.T) {
@@ -235,10 +241,10 @@ func TestContractRules(t *testing.T) {
 		{"tools wait for less", with(t, `"overrideCommand": false`, `"waitFor": "onCreateCommand", "postCreateCommand": "init-firewall.sh"`), nil, "SBX803 SBX804"},
 		{"firewall in an object's hook", with(t, `"overrideCommand": false`, `"postCreateCommand": {"fw": ["sudo", "iptables", "-P", "OUTPUT", "DROP"]}, "waitFor": "postCreateCommand"`), nil, "SBX803 SBX824"},
 		{"ENTRYPOINT starts something else", strings.Replace(sandbox, `"image": "a:1"`, `"build": {"dockerfile": "Dockerfile"}`, 1), func(m devcontainer.Memory) {
-			m[".devcontainer/Dockerfile"] = "FROM a@sha256:0\nCOPY --from=x@sha256:0 /sbx-init /sbx-init\nENTRYPOINT [\"sleep\", \"infinity\"]\n"
+			m[".devcontainer/Dockerfile"] = "FROM " + pinned + "\nCOPY --from=x" + digest + " /sbx-init /sbx-init\nENTRYPOINT [\"sleep\", \"infinity\"]\n"
 		}, "SBX802"},
 		{"ENTRYPOINT raises the firewall", strings.Replace(sandbox, `"image": "a:1"`, `"build": {"dockerfile": "Dockerfile"}`, 1), func(m devcontainer.Memory) {
-			m[".devcontainer/Dockerfile"] = "FROM a@sha256:0\nCOPY --from=ghcr.io/org/claude-sandbox-init:v1 /sbx-init /sbx-init\nENTRYPOINT [\"/sbx-init\", \"run\", \"--policy\", \"/p\", \"--\"]\n"
+			m[".devcontainer/Dockerfile"] = "FROM " + pinned + "\nCOPY --from=ghcr.io/org/claude-sandbox-init:v1 /sbx-init /sbx-init\nENTRYPOINT [\"/sbx-init\", \"run\", \"--policy\", \"/p\", \"--\"]\n"
 		}, ""},
 		{"worktree", sandbox, func(m devcontainer.Memory) {
 			for name := range m {
@@ -258,7 +264,7 @@ func TestContractRules(t *testing.T) {
 		{"root in the value of another option", with(t, `"remoteUser": "agent"`, `"containerUser": "agent", "runArgs": ["--label", "--user=root"]`), nil, "SBX821"},
 		{"root by default", with(t, `"remoteUser": "agent",`, ""), nil, "SBX805"},
 		{"user of the Dockerfile", strings.Replace(with(t, `"remoteUser": "agent",`, ""), `"image": "a:1"`, `"build": {"dockerfile": "Dockerfile"}`, 1), func(m devcontainer.Memory) {
-			m[".devcontainer/Dockerfile"] = "FROM a@sha256:0\nUSER root\nUSER agent\n"
+			m[".devcontainer/Dockerfile"] = "FROM " + pinned + "\nUSER root\nUSER agent\n"
 		}, ""},
 		{"setuid works", with(t, `"securityOpt": ["no-new-privileges"],`, ""), nil, "SBX805"},
 		{"setuid works by a switch", with(t, `"no-new-privileges"`, `"no-new-privileges:false"`), nil, "SBX805"},
@@ -285,7 +291,7 @@ func TestContractRules(t *testing.T) {
 		{"no sandbox, no contract", image(`"remoteUser": "root"`), func(m devcontainer.Memory) { delete(m, ".devcontainer/sandbox.jsonc") }, ""},
 		{"seen in the Dockerfile", `{"build": {"dockerfile": "Dockerfile"}, "remoteUser": "agent"}`, func(m devcontainer.Memory) {
 			clear(m)
-			m[".devcontainer/Dockerfile"] = "FROM a@sha256:0\nCOPY --from=x /sbx-init /sbx-init\n"
+			m[".devcontainer/Dockerfile"] = "FROM " + pinned + "\nCOPY --from=x /sbx-init /sbx-init\n"
 		}, "SBX801 SBX802 SBX805 SBX806"},
 	}
 	for _, tt := range tests {

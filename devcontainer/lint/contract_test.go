@@ -85,7 +85,7 @@ func TestFirewallScriptsLeak(t *testing.T) {
 	} {
 		tree := around()
 		tree[".devcontainer/devcontainer.json"] = with(t, `"image": "a:1"`, `"build": {"dockerfile": "Dockerfile"}`)
-		tree[".devcontainer/Dockerfile"] = "FROM a@sha256:0\nCOPY init-firewall.sh /usr/local/bin/\n"
+		tree[".devcontainer/Dockerfile"] = "FROM " + pinned + "\nCOPY init-firewall.sh /usr/local/bin/\n"
 		tree[".devcontainer/init-firewall.sh"] = "#!/bin/bash\nset -e\n" + c.script
 		if got := marked(t, tree, false); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.name, got, c.want)

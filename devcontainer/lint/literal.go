@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/distribution/reference"
+	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
@@ -174,6 +175,31 @@ func imageNames(v *rule.View) (out []rule.Finding) {
 			}
 		}
 	}
+	for _, i := range builtFrom(v) {
+		if message, hint := imageRefused(i.name); message != "" {
+			out = append(out, v.AtDockerfile(i.at.Start, i.at.End, message, hint))
+		}
+	}
+	return out
+}
+
+// builtFrom returns the images of each FROM, those that nothing needs too, because the builder reads their names
+// before it looks for what it needs, and those that COPY and mounts take files of.
+func builtFrom(v *rule.View) (out []namedImage) {
+	if v.Build == nil {
+		return nil
+	}
+	for _, s := range v.Build.File.Stages {
+		from, ok := s.From.Command.(*instructions.Stage)
+		if !ok || s.Parent != nil || !s.Known {
+			continue
+		}
+		start, end := s.From.Find(from.BaseName)
+		out = append(out, namedImage{name: s.Image, at: rights.Place{Start: start, End: end}})
+	}
+	for _, s := range v.Build.Sources() {
+		out = append(out, namedImage{name: s.Image, at: rights.Place{Start: s.Start, End: s.End}})
+	}
 	return out
 }
 
@@ -182,7 +208,7 @@ func imageRefused(text string) (message, hint string) {
 	if text == "" || strings.Contains(text, "$") {
 		return "", ""
 	}
-	if _, err := name.ParseReference(text, name.WeakValidation); err == nil {
+	if _, err := reference.ParseAnyReference(text); err == nil {
 		return "", ""
 	}
 	hint = "an image is named [REGISTRY/]NAME[:TAG][@DIGEST]"
@@ -193,7 +219,7 @@ func imageRefused(text string) (message, hint string) {
 	case strings.ContainsAny(text, " \t\n"):
 		hint = "take the space out"
 	case lower != text:
-		if _, err := name.ParseReference(lower, name.WeakValidation); err == nil {
+		if _, err := reference.ParseAnyReference(lower); err == nil {
 			hint = fmt.Sprintf("names of images are in lower case: %s", lower)
 		}
 	}

@@ -64,7 +64,8 @@ var referenceRules = []rule.Rule{
 		About: rule.Configurations | rule.Features},
 	{ID: "SBX320", Name: "literal-variable", Severity: diag.SeverityWarning, Check: literalVariables},
 	{ID: "SBX321", Name: "run-argument", Severity: diag.SeverityError, Check: runArguments},
-	{ID: "SBX322", Name: "image-name", Severity: diag.SeverityError, Check: imageNames},
+	{ID: "SBX322", Name: "image-name", Severity: diag.SeverityError, Check: imageNames,
+		About: rule.Configurations | rule.Dockerfiles},
 	{ID: "SBX323", Name: "forward-pair", Severity: diag.SeverityWarning, Check: forwardedPairs},
 	{ID: "SBX324", Name: "editor-name", Severity: diag.SeverityWarning, Check: editorNames},
 	{ID: "SBX325", Name: "feature-mistake", Severity: diag.SeverityWarning, Check: featureMistakes},
@@ -99,7 +100,8 @@ var hostRules = []rule.Rule{
 
 // secretRules judge how keys reach the container.
 var secretRules = []rule.Rule{
-	{ID: "SBX501", Name: "literal-secret", Severity: diag.SeverityError, Check: literalSecrets, About: rule.Configurations | rule.Features},
+	{ID: "SBX501", Name: "literal-secret", Severity: diag.SeverityError, Check: literalSecrets,
+		About: rule.Configurations | rule.Features | rule.Dockerfiles},
 	{ID: "SBX502", Name: "inspectable-secret", Severity: diag.SeverityWarning, Check: inspectableSecrets},
 	{ID: "SBX503", Name: "session-secret", Severity: diag.SeverityNote, Check: sessionSecrets},
 	{ID: "SBX504", Name: "build-secret", Severity: diag.SeverityWarning, Check: buildSecrets},

@@ -37,10 +37,10 @@ func TestSuppression(t *testing.T) {
 func TestSuppressionInADockerfile(t *testing.T) {
 	const config = `{"build": {"dockerfile": "Dockerfile"}, "remoteUser": "dev"}`
 	for _, tt := range []struct{ name, dockerfile, want string }{
-		{"above", "FROM a@sha256:0\n# sbx-ignore SBX705: pinned by its server\nRUN useradd dev && \\\n  curl https://x | sh\n", ""},
-		{"further comments", "FROM a@sha256:0\n# sbx-ignore SBX705: pinned by its server\n# more\nRUN useradd dev; curl https://x | sh\n", ""},
-		{"the next but one", "FROM a@sha256:0\n# sbx-ignore SBX705: pinned by its server\nRUN useradd dev\nRUN curl https://x | sh\n", "SBX108 SBX705"},
-		{"no reason", "FROM a@sha256:0\n# sbx-ignore SBX705\nRUN useradd dev; curl https://x | sh\n", "SBX107 SBX705"},
+		{"above", "FROM " + pinned + "\n# sbx-ignore SBX705: pinned by its server\nRUN useradd dev && \\\n  curl https://x | sh\n", ""},
+		{"further comments", "FROM " + pinned + "\n# sbx-ignore SBX705: pinned by its server\n# more\nRUN useradd dev; curl https://x | sh\n", ""},
+		{"the next but one", "FROM " + pinned + "\n# sbx-ignore SBX705: pinned by its server\nRUN useradd dev\nRUN curl https://x | sh\n", "SBX108 SBX705"},
+		{"no reason", "FROM " + pinned + "\n# sbx-ignore SBX705\nRUN useradd dev; curl https://x | sh\n", "SBX107 SBX705"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			findings := check(t, config, devcontainer.Memory{".devcontainer/Dockerfile": tt.dockerfile})

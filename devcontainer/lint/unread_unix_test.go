@@ -30,7 +30,7 @@ func TestUnreadIsNotClean(t *testing.T) {
 		want         string // rule and a part of the message
 	}{
 		{"Compose file over the limit", compose, devcontainer.Memory{"c.yaml": padded(service + "    privileged: true\n")}, "SBX109 c.yaml is not checked: it is larger than"},
-		{"Dockerfile over the limit", `{"build": {"dockerfile": "Dockerfile"}}`, devcontainer.Memory{"Dockerfile": padded("FROM a@sha256:0\nUSER dev\n")}, "SBX109 Dockerfile is not checked: it is larger than"},
+		{"Dockerfile over the limit", `{"build": {"dockerfile": "Dockerfile"}}`, devcontainer.Memory{"Dockerfile": padded("FROM " + pinned + "\nUSER dev\n")}, "SBX109 Dockerfile is not checked: it is larger than"},
 		{"Feature over the limit", `{"image": "a@sha256:0", "features": {"./f": {}}}`, devcontainer.Memory{"f/devcontainer-feature.json": `{"id": "f", "version": "1.0.0", "name": "F", "privileged": true}` + strings.Repeat(" ", 1<<20), "f/install.sh": ""}, "SBX109 the Feature ./f is not checked"},
 		{"Feature that is no JSON", `{"image": "a@sha256:0", "features": {"./f": {}}}`, devcontainer.Memory{"f/devcontainer-feature.json": `{"privileged": true`, "f/install.sh": ""}, "SBX109 the Feature ./f is not checked"},
 		{"UTF-16 Dockerfile", `{"build": {"dockerfile": "Dockerfile"}}`, devcontainer.Memory{"Dockerfile": "\xff\xfeF\x00R\x00"}, "SBX109 the file is not UTF-8 text"},

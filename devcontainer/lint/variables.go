@@ -14,8 +14,8 @@ import (
 	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
-// reference is a variable as the reference CLI finds it.
-var reference = lazyregexp.New(`\$\{(.*?)\}`)
+// cliVariable is a variable as the reference CLI finds it.
+var cliVariable = lazyregexp.New(`\$\{(.*?)\}`)
 
 // knownVariables are those of the specification.
 var knownVariables = []string{"localEnv", "containerEnv", "localWorkspaceFolder", "localWorkspaceFolderBasename",
@@ -53,7 +53,7 @@ func uses(v *rule.View) (out []use) {
 			if n.Kind != jsonc.String || !strings.Contains(n.Text, "${") {
 				return
 			}
-			for _, at := range reference.FindAllStringSubmatchIndex(n.Text, -1) {
+			for _, at := range cliVariable.FindAllStringSubmatchIndex(n.Text, -1) {
 				if parts := strings.Split(n.Text[at[2]:at[3]], ":"); parts[0] != "templateOption" {
 					escaped := at[0] > 0 && n.Text[at[0]-1] == '$'
 					out = append(out, use{n, n.Text[at[0]:at[1]], parts, command, early, escaped})

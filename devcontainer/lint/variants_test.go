@@ -107,7 +107,7 @@ func TestFilesThatAreMissing(t *testing.T) {
 		name, src, want string
 		tree            devcontainer.Memory
 	}{
-		{"Dockerfile above", `{"build": {"dockerfile": "../Dockerfile"}}`, "", devcontainer.Memory{"Dockerfile": "FROM a@sha256:0\nRUN useradd x\nUSER x\n"}},
+		{"Dockerfile above", `{"build": {"dockerfile": "../Dockerfile"}}`, "", devcontainer.Memory{"Dockerfile": "FROM " + pinned + "\nRUN useradd x\nUSER x\n"}},
 		{"no Dockerfile", `{"dockerFile": "Dockerfile"}`, "SBX311", devcontainer.Memory{}},
 		{"Dockerfile outside the repository", `{"build": {"dockerfile": "../../Dockerfile"}}`, "SBX109", devcontainer.Memory{}},
 		{"Dockerfile by a variable", `{"build": {"dockerfile": "${localEnv:D}"}}`, "SBX109", devcontainer.Memory{}},

@@ -41,6 +41,14 @@ var writtenElsewhere = []written{
 		`{"dockerComposeFile": "compose.yaml", "service": "app", "workspaceFolder": "/w", "runServices": ["app", "dbb"]}`},
 	{"env_file that is not there", `SBX311|SBX316 dev.env`, "services:\n  app:\n    image: debian:13\n    env_file: dev.env\n    volumes: [\"..:/w\"]\n"},
 	{"restart misspelt", `SBX316 allways`, "services:\n  app:\n    image: debian:13\n    restart: allways\n    volumes: [\"..:/w\"]\n"},
+	// Dockerfiles.
+	{"image in capitals in FROM", `SBX322 Debian:13`, `{"build": {"dockerfile": "Dockerfile"}}` + "\n-- .devcontainer/Dockerfile --\nFROM Debian:13\n"},
+	{"image in capitals in a FROM that nothing needs", `SBX322 Node:24`, `{"build": {"dockerfile": "Dockerfile"}}` +
+		"\n-- .devcontainer/Dockerfile --\nFROM Node:24 AS left\nFROM debian:13\n"},
+	{"image as an address in COPY", `SBX322 https://ghcr.io/a/b:1`, `{"build": {"dockerfile": "Dockerfile"}}` +
+		"\n-- .devcontainer/Dockerfile --\nFROM debian:13\nCOPY --from=https://ghcr.io/a/b:1 /x /x\n"},
+	{"image of a mount with half a digest", `SBX322 ghcr.io/a/b@sha256:12`, `{"build": {"dockerfile": "Dockerfile"}}` +
+		"\n-- .devcontainer/Dockerfile --\nFROM debian:13\nRUN --mount=from=ghcr.io/a/b@sha256:12,target=/x true\n"},
 	// Features.
 	{"value that is no choice of a local Feature", `SBX325 "20x"`, `{"image": "a:1", "features": {"./tool": {"version": "20x"}}}` +
 		"\n-- .devcontainer/tool/devcontainer-feature.json --\n" +

@@ -55,6 +55,7 @@ const (
 	Configurations Subject = 1 << iota
 	Features
 	Templates
+	Dockerfiles // alone, without a configuration; rules of their family need no word
 )
 
 // Spoiling says what else nothing is known of when a rule has a finding.
