@@ -50,7 +50,9 @@ func (f *File) Incomplete() string {
 type Problem struct {
 	Start, End int // offsets
 	Message    string
+	Hint       string // what to write in its place; "" for none
 	Unknown    string // the instruction's name, when no such instruction exists
+	Stage      *Stage // whose build it ends; nil for every build of the file
 }
 
 // Stage is one FROM and what follows it.

@@ -59,6 +59,7 @@ func Parse(name string, src []byte, options Options) *File {
 	if len(f.Stages) == 0 && len(f.Problems) == 0 {
 		f.Problems = append(f.Problems, Problem{Message: "there is no FROM"})
 	}
+	p.checkOptions()
 	p.checks.casing(p.read)
 	f.Warnings = p.warnings(p.read)
 	return f
@@ -123,6 +124,7 @@ func (p *reader) instruction(node *parser.Node) {
 		p.file.Problems = append(p.file.Problems, Problem{Start: i.Start, End: i.HeadEnd, Message: i.Name + " stands before the first FROM"})
 		return
 	}
+	p.convert(i)
 	i.User, i.Shell = p.stage.User, p.stage.shell
 	p.stage.Instructions = append(p.stage.Instructions, i)
 	switch c := command.(type) {
@@ -179,6 +181,7 @@ func (p *reader) begin(i *Instruction, from *instructions.Stage) {
 	i.Stage, i.User = s, s.User
 	p.stage = s
 	p.file.Stages = append(p.file.Stages, s)
+	p.platform(i, from)
 }
 
 // args records the defaults of ARG. In a stage, one without a default takes

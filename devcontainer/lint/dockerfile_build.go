@@ -11,6 +11,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
@@ -84,8 +85,12 @@ func unsetArguments(v *rule.View) (out []rule.Finding) {
 		for _, m := range argumentName.FindAllStringSubmatch(c.BaseName, -1) {
 			if _, declared := before[m[1]]; m[2] == "" && !declared && !builtin.MatchString(m[1]) {
 				start, end := s.From.Find(c.BaseName)
-				out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("no ARG in front of the first FROM declares %s, so it is empty here", m[1]),
-					fmt.Sprintf("write ARG %s=DEFAULT above the first FROM", m[1])))
+				f := v.AtDockerfile(start, end, fmt.Sprintf("no ARG in front of the first FROM declares %s, so it is empty here", m[1]),
+					fmt.Sprintf("write ARG %s=DEFAULT above the first FROM", m[1]))
+				if namesNothing(c.BaseName, m[0]) {
+					f.Severity = diag.SeverityError // no build can give it a value, and the builder refuses the name
+				}
+				out = append(out, f)
 			}
 		}
 		out = append(out, undeclaredInStage(v, s, before, own)...)

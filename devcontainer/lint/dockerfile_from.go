@@ -74,7 +74,10 @@ func buildProblems(v *rule.View) (out []rule.Finding) {
 		return
 	}
 	for _, p := range v.Build.File.Problems {
-		hint := ""
+		if p.Stage != nil && !slices.Contains(v.Build.Needed, p.Stage) {
+			continue // nothing is built of it
+		}
+		hint := p.Hint
 		message, _, _ := strings.Cut(p.Message, "\n")
 		if p.Unknown != "" {
 			message = "there is no instruction " + strconv.Quote(p.Unknown)

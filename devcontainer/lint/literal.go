@@ -191,7 +191,7 @@ func builtFrom(v *rule.View) (out []namedImage) {
 	}
 	for _, s := range v.Build.File.Stages {
 		from, ok := s.From.Command.(*instructions.Stage)
-		if !ok || s.Parent != nil || !s.Known {
+		if !ok || s.Parent != nil || !s.Known || v.Bare && strings.Contains(from.BaseName, "$") { // a build may give the value
 			continue
 		}
 		start, end := s.From.Find(from.BaseName)

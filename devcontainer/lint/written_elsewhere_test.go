@@ -49,6 +49,11 @@ var writtenElsewhere = []written{
 		"\n-- .devcontainer/Dockerfile --\nFROM debian:13\nCOPY --from=https://ghcr.io/a/b:1 /x /x\n"},
 	{"image of a mount with half a digest", `SBX322 ghcr.io/a/b@sha256:12`, `{"build": {"dockerfile": "Dockerfile"}}` +
 		"\n-- .devcontainer/Dockerfile --\nFROM debian:13\nRUN --mount=from=ghcr.io/a/b@sha256:12,target=/x true\n"},
+	{"comment behind EXPOSE", `SBX715 #`, `{"build": {"dockerfile": "Dockerfile"}}` + "\n-- .devcontainer/Dockerfile --\nFROM debian:13\nEXPOSE 3000 # web\n"},
+	{"COPY of an address", `SBX715 https://x.test/a.tgz`, `{"build": {"dockerfile": "Dockerfile"}}` + "\n-- .devcontainer/Dockerfile --\nFROM debian:13\nCOPY https://x.test/a.tgz /a.tgz\n"},
+	{"COPY from a variable", `SBX715 --from=$BASE`, `{"build": {"dockerfile": "Dockerfile"}}` + "\n-- .devcontainer/Dockerfile --\nFROM debian:13\nARG BASE=debian:13\nCOPY --from=$BASE /a /a\n"},
+	{"space in a mount", `SBX715 RUN --mount`, `{"build": {"dockerfile": "Dockerfile"}}` + "\n-- .devcontainer/Dockerfile --\nFROM debian:13\nRUN --mount=type=cache, target=/root/.cache true\n"},
+	{"ARG behind FROM for FROM", `SBX730 debian:${V}`, `{"build": {"dockerfile": "Dockerfile"}}` + "\n-- .devcontainer/Dockerfile --\nFROM debian:${V}\nARG V=13\n"},
 	// Features.
 	{"value that is no choice of a local Feature", `SBX325 "20x"`, `{"image": "a:1", "features": {"./tool": {"version": "20x"}}}` +
 		"\n-- .devcontainer/tool/devcontainer-feature.json --\n" +

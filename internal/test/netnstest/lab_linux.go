@@ -6,7 +6,9 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -85,7 +87,7 @@ func connect(t testing.TB, sandbox *Namespace, addrs []string) *Lab {
 		})
 	}
 	if err == nil {
-		lab.Sandbox.Do(func() { err = errors.Join(addRoute(InternetAddr4), addRoute(InternetAddr6)) })
+		lab.Sandbox.Do(func() { err = errors.Join(addRoute(InternetAddr4), addRoute(InternetAddr6), settle(sandboxLink)) })
 	}
 	if err != nil {
 		t.Fatalf("making the lab: %v", err)
@@ -128,6 +130,25 @@ func layWire(internet *Namespace) error {
 		PeerName:      internetLink,
 		PeerNamespace: netlink.NsFd(internet.file.Fd()),
 	})
+}
+
+// settle waits until the kernel has given a link its own address of fe80::/64, which it does when both
+// ends are up: two looks at the addresses find the same.
+func settle(link string) error {
+	l, err := netlink.LinkByName(link)
+	if err != nil {
+		return err
+	}
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		addrs, err := netlink.AddrList(l, netlink.FAMILY_V6)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(addrs, func(a netlink.Addr) bool { return a.IP.IsLinkLocalUnicast() }) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s has no address of fe80::/64", link)
 }
 
 func bringUp(link string, addrs ...netip.Addr) error {
