@@ -17,27 +17,53 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
-// relativeWorkdirs reports a WORKDIR without / in a stage that has said no folder yet: the
-// image decides below which one it lies.
+// relativeWorkdirs reports a WORKDIR, and notes the first file that is copied, without / in a stage that
+// has said no folder yet: the image decides below which one it lies.
 func relativeWorkdirs(v *rule.View) (out []rule.Finding) {
 	says := map[*dockerfile.Stage]bool{}
 	for _, s := range neededStages(v) {
 		says[s] = says[s.Parent] || slices.ContainsFunc(s.Instructions, func(i *dockerfile.Instruction) bool { return i.Name == "WORKDIR" })
-		if says[s.Parent] {
+		if !says[s.Parent] {
+			out = append(out, belowUnknown(v, s)...)
+		}
+	}
+	return out
+}
+
+// belowUnknown finds them in one stage, up to its first WORKDIR: what follows is relative to a folder that is
+// known, or reported.
+func belowUnknown(v *rule.View, s *dockerfile.Stage) (out []rule.Finding) {
+	find := func(i *dockerfile.Instruction, written, format string) *rule.Finding {
+		name := i.Expand(written)
+		if strings.ContainsAny(name, `$\:`) || path.IsAbs(name) || isHome(name) {
+			return nil
+		}
+		start, end := i.Start, i.HeadEnd
+		if at := strings.LastIndex(i.Source(), written); at >= 0 {
+			start, end = i.Start+at, i.Start+at+len(written)
+		}
+		f := v.AtDockerfile(start, end, fmt.Sprintf(format, name), fmt.Sprintf("write the whole path, such as %s", path.Join("/", name)))
+		return &f
+	}
+	for _, i := range s.Instructions {
+		var files *instructions.SourcesAndDest
+		switch c := i.Command.(type) {
+		case *instructions.WorkdirCommand:
+			if f := find(i, c.Path, "%s lies below whichever folder the image has as WORKDIR"); f != nil {
+				out = append(out, *f)
+			}
+			return out
+		case *instructions.CopyCommand:
+			files = &c.SourcesAndDest
+		case *instructions.AddCommand:
+			files = &c.SourcesAndDest
+		}
+		if files == nil || len(out) > 0 || s.Base().Image == "scratch" {
 			continue
 		}
-		for _, i := range s.Instructions {
-			c, ok := i.Command.(*instructions.WorkdirCommand)
-			if !ok {
-				continue
-			}
-			name := i.Expand(c.Path)
-			if !strings.ContainsAny(name, `$\:`) && !path.IsAbs(name) && !isHome(name) {
-				start, end := i.Find(c.Path)
-				out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("%s lies below whichever folder the image has as WORKDIR", name),
-					fmt.Sprintf("write the whole path, such as /%s", strings.TrimPrefix(name, "./"))))
-			}
-			break // what follows is relative to a folder that is known, or reported
+		if f := find(i, files.DestPath, "%s lies in whichever folder the image has as WORKDIR"); f != nil {
+			f.Severity, f.Hint = diag.SeverityNote, "write WORKDIR above it, or the whole path"
+			out = append(out, *f)
 		}
 	}
 	return out
