@@ -26,6 +26,9 @@ func TestAttackATemplateHidesWhatItOpens(t *testing.T) {
 		"by one value of an option": {`"options": {"p": {"type": "string", "enum": ["false", "true"], "default": "false"}}`,
 			devcontainer.Memory{".devcontainer/devcontainer.json": "{" + image + ",\n \"privileged\": ${templateOption:p}}"},
 			`.devcontainer/devcontainer.json:2:16 SBX402 with p = "true"`},
+		"by a yes or no": {`"options": {"p": {"type": "boolean", "default": "false"}}`,
+			devcontainer.Memory{".devcontainer/devcontainer.json": "{" + image + ",\n \"privileged\": ${templateOption:p}}"},
+			`.devcontainer/devcontainer.json:2:16 SBX402 with p = "true"`},
 		"in a Compose file": {`"options": {"v": {"type": "string", "default": "17"}}`,
 			devcontainer.Memory{".devcontainer/devcontainer.json": `{"dockerComposeFile": "compose.yml", "service": "app", "workspaceFolder": "/w"}`,
 				".devcontainer/compose.yml": "services:\n  app:\n    image: debian:${templateOption:v}\n    command: sleep infinity\n" +

@@ -202,8 +202,8 @@ type rendering struct {
 	*devcontainer.Project
 }
 
-// renderings returns it with the defaults and with each listed value of each
-// option; none for a Template with other errors.
+// renderings returns it with the defaults and with each value of each option
+// that it offers; none for a Template with other errors.
 func renderings(v *rule.View) (out []rendering) {
 	if v.Tree == nil || len(v.Syntax)+len(v.Mismatches)+len(unusableOptions(v))+len(rawDefaults(v))+len(undeclaredOptions(v)) > 0 {
 		return nil
@@ -227,14 +227,31 @@ func renderings(v *rule.View) (out []rendering) {
 		}
 		add(v.Root.Member("id"), "with the defaults", defaults)
 		for _, m := range options(v) {
-			for _, n := range append(rights.Texts(m.Value.Member("enum")), rights.Texts(m.Value.Member("proposals"))...) {
-				if n.Text != defaults[m.Name] {
+			for _, c := range choices(m.Value) {
+				if c.value != defaults[m.Name] {
 					choice := maps.Clone(defaults)
-					choice[m.Name] = n.Text
-					add(n, fmt.Sprintf("with %s = %q", m.Name, n.Text), choice)
+					choice[m.Name] = c.value
+					add(c.at, fmt.Sprintf("with %s = %q", m.Name, c.value), choice)
 				}
 			}
 		}
+	}
+	return out
+}
+
+// choice is a value that a Template offers for an option, where it says so.
+type choice struct {
+	at    *jsonc.Node
+	value string
+}
+
+// choices returns the values that an option lists, and both of a boolean.
+func choices(option *jsonc.Node) (out []choice) {
+	if kind := option.Member("type"); kind.TextOr("") == "boolean" {
+		return []choice{{kind, "true"}, {kind, "false"}}
+	}
+	for _, n := range append(rights.Texts(option.Member("enum")), rights.Texts(option.Member("proposals"))...) {
+		out = append(out, choice{n, n.Text})
 	}
 	return out
 }
