@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -41,12 +42,7 @@ func TakeCommits(ctx context.Context, e *engine.Engine, id, folder string, git g
 		if len(p.Stores) == 0 {
 			continue
 		}
-		archive, err := e.OpenTar(ctx, runplan.FirewallContainer(id), p.Volume)
-		if err == nil {
-			err = t.Take(ctx, p, archive)
-			_ = archive.Close()
-		}
-		errs = append(errs, err)
+		errs = append(errs, takeFolder(ctx, e, runplan.FirewallContainer(id), p.Volume, func(in io.Reader) error { return t.Take(ctx, p, in) }))
 	}
 	commits, notes = t.Taken()
 	return commits, notes, errors.Join(errs...)
@@ -77,7 +73,7 @@ func (r *run) takeCommits(ctx context.Context, left []string) {
 	if cause := context.Cause(ctx); cause != nil && err == nil && len(notes) > 0 { // git was ended on the way
 		err = cause
 	}
-	if r.live != nil && (IsUnwritten(err) || errors.Is(err, context.DeadlineExceeded) || err != nil && ctx.Err() != nil) {
+	if r.live != nil && (IsUnwritten(err) || isUngiven(err) || errors.Is(err, context.DeadlineExceeded) || err != nil && ctx.Err() != nil) {
 		r.notices.untaken = err
 	}
 	lost := false

@@ -45,14 +45,7 @@ func takeKept(ctx context.Context, e *engine.Engine, sidecar string, store *kept
 	err error) {
 	ctx, cancel := context.WithTimeout(ctx, keepHomeTimeout)
 	defer cancel()
-	take := func(place string, read func(io.Reader) error) error {
-		archive, err := e.OpenTar(ctx, sidecar, place)
-		if err != nil {
-			return err
-		}
-		defer archive.Close()
-		return read(archive)
-	}
+	take := func(place string, read func(io.Reader) error) error { return takeFolder(ctx, e, sidecar, place, read) }
 	if store.KeepsClaude() {
 		err = take(runplan.ClaudeHome, func(in io.Reader) (err error) {
 			notes, err = store.Take(in, how)
@@ -80,6 +73,9 @@ func (r *run) keepHome(ctx context.Context) {
 	if err != nil {
 		r.notices.warn(fmt.Sprintf("not all of the agent's home is kept for later runs, and these find it as it was before: %v", err))
 		r.notices.loseUnwritten("the agent's home", err)
+		if r.live != nil && r.notices.untaken == nil && isUngiven(err) {
+			r.notices.untaken = err
+		}
 	}
 }
 

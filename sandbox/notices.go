@@ -66,7 +66,10 @@ func (n *notices) settle(err error) error {
 	if err == nil && len(n.lost) > 0 && n.result.Outcome.OK() && n.result.ExitCode == 0 {
 		err = fmt.Errorf("%w: %s", ErrUnkept, strings.Join(n.lost, ", "))
 		hint := "make room, or see the warnings above for the reason; the agent's files are where it wrote them"
-		if n.stuck() != nil {
+		switch {
+		case isUngiven(n.stuck()):
+			hint = "the run's container has it; when the container engine answers, the next 'sbx-devc run' takes it from there"
+		case n.stuck() != nil:
 			hint = "the run's container has it; make room, and the next 'sbx-devc run' takes it from there"
 		}
 		err = diag.WithHint(err, "%s", hint)

@@ -78,8 +78,8 @@ const cleanupTimeout = 30 * time.Second
 
 // Run carries out a plan: firewall first, then the agent, then it collects
 // and removes everything, in every case. Failures before the agent's start and
-// those of our own parts are errors (ErrNoStart, ErrFirewall, ErrTimeout,
-// ErrKey, ErrUnkept); an agent that fails is none: see Result.Outcome.
+// those of our own parts are errors (ErrNoStart, ErrFirewall, ErrEngine,
+// ErrTimeout, ErrKey, ErrUnkept); an agent that fails is none: see Result.Outcome.
 func Run(ctx context.Context, e *engine.Engine, p *runplan.Plan, h Host) (result *Result, err error) {
 	say := h.Say
 	known := p.Redactor(h.Secrets.Values)

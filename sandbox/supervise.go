@@ -42,7 +42,7 @@ func (r *run) supervise(ctx context.Context) error {
 	}
 	_ = r.tunnel.Close() // its handlers end, and the meter is complete
 	if c.exit.Err != nil {
-		c.failure = errors.Join(c.failure, c.exit.Err)
+		c.failure = engineGone(c.exit.Err)
 	}
 	return r.conclude(ctx, c, proved)
 }
@@ -157,7 +157,7 @@ func (r *run) blame(ctx context.Context, c course) {
 		if r.result.Outcome.Conclusion == agent.Cancelled {
 			r.result.Outcome.Message += " by a signal: " + c.caught.String()
 		}
-	case errors.Is(c.failure, ErrFirewall), errors.Is(c.failure, ErrTunnel):
+	case errors.Is(c.failure, ErrFirewall), errors.Is(c.failure, ErrTunnel), errors.Is(c.failure, ErrEngine):
 		r.result.ExitCode = exitcode.Internal
 		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: c.failure.Error()}
 	case c.exit.Code == exitcode.Signal+int(syscall.SIGKILL) && r.engine.OOMKilled(context.WithoutCancel(ctx), r.agent.id):

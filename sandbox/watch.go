@@ -106,8 +106,8 @@ func (w *watch) wait() {
 			// Without it Claude would ask a closed port for minutes.
 			w.tunnelEnd = nil
 			if w.failure == nil {
-				w.interrupt(w.ended, fmt.Errorf("%w while the agent ran; the agent was stopped: %s", ErrTunnel,
-					strings.TrimSpace(w.tunnel.stderr.String())))
+				ended := fmt.Errorf("%w while the agent ran; the agent was stopped", ErrTunnel)
+				w.interrupt(w.ended, saying(ended, w.tunnel.stderr.String()))
 			}
 		case err := <-w.broken:
 			w.broken, w.failure = nil, w.sidecar.canaries.note(err)
@@ -129,8 +129,26 @@ func (w *watch) firewallEnded(e engine.Exit) error {
 	if d := time.Duration(w.plan.Timeout); d > 0 && time.Since(w.agent.started) >= d {
 		return fmt.Errorf("%w: %s", ErrTimeout, d) // this process was stopped meanwhile
 	}
-	return fmt.Errorf("%w with exit code %d while the agent ran; the agent was "+
-		"stopped: %s", ErrFirewall, e.Code, strings.TrimSpace(w.sidecar.stderr.String()))
+	if e.Err != nil {
+		return engineGone(e.Err)
+	}
+	ended := fmt.Errorf("%w with exit code %d while the agent ran; the agent was stopped", ErrFirewall, e.Code)
+	return saying(ended, w.sidecar.stderr.String())
+}
+
+const engineHint = "if the container engine was stopped or restarted, start the run again when 'sbx-devc doctor' finds it"
+
+// engineGone says that the engine lost track of a container, or its daemon went away.
+func engineGone(err error) error {
+	return diag.WithHint(fmt.Errorf("%w while the agent ran: %w", ErrEngine, err), engineHint)
+}
+
+// saying adds what a program said before it ended. One that is killed says nothing.
+func saying(err error, said string) error {
+	if said = strings.TrimSpace(said); said != "" {
+		return fmt.Errorf("%w: %s", err, said)
+	}
+	return diag.WithHint(err, engineHint)
 }
 
 // interrupt begins to stop the agent, and remembers why.

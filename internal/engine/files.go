@@ -140,13 +140,41 @@ func (p *pieces) piece(to io.Writer, folder string) error {
 
 // OpenTar reads a folder of a container, running or not, as an archive whose
 // names begin with the folder's own. A missing folder is ErrNotFound. The
-// container's programs decide how much it holds.
+// container's programs decide how much it holds. One that is empty or has no end, as when
+// the engine stops while it writes, ends with io.ErrUnexpectedEOF.
 func (e *Engine) OpenTar(ctx context.Context, id, folder string) (io.ReadCloser, error) {
 	r, err := e.client.CopyFromContainer(ctx, id, client.CopyFromContainerOptions{SourcePath: folder})
 	if err != nil {
 		return nil, wrap(err, "copying "+folder+" from container", short(id))
 	}
-	return r.Content, nil
+	return &wholeTar{ReadCloser: r.Content}, nil
+}
+
+// wholeTar reads an archive of a folder and tells one that was broken off from a whole one: an engine that is stopping
+// sends one without an entry, or ends its answer between two, and archive/tar takes both for the end.
+type wholeTar struct {
+	io.ReadCloser
+	begun bool
+	zeros int // bytes of 0 that came last
+}
+
+// tarEnd is what an archive ends with: two blocks of zeros.
+const tarEnd = 1024
+
+func (r *wholeTar) Read(p []byte) (int, error) {
+	n, err := r.ReadCloser.Read(p)
+	if n > 0 && !r.begun && p[0] == 0 { // the end, in front of the folder's own entry
+		return 0, io.ErrUnexpectedEOF
+	}
+	r.begun = r.begun || n > 0
+	rest := bytes.TrimRight(p[:n], "\x00")
+	if len(rest) > 0 {
+		r.zeros = 0
+	}
+	if r.zeros += n - len(rest); err == io.EOF && r.zeros < tarEnd {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
 }
 
 // CopyOut writes one regular file of a container, running or not, to w.
