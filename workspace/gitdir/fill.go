@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -166,7 +167,21 @@ func (f *filler) config(s Inner) string {
 	if s.Worktree != "" {
 		values = append(values, Value{Section: "core", Name: "worktree", Value: s.Worktree})
 	}
-	return formatConfig(values)
+	return formatConfig(lastOfEach(values))
+}
+
+// lastOfEach drops the values of core and user that a later one replaces: 'git config NAME
+// VALUE' refuses to change what has several.
+func lastOfEach(values []Value) (out []Value) {
+	for i, v := range values {
+		replaced := (v.Section == "core" || v.Section == "user") && slices.ContainsFunc(values[i+1:], func(later Value) bool {
+			return later.Section == v.Section && later.Sub == v.Sub && later.Name == v.Name
+		})
+		if !replaced {
+			out = append(out, v)
+		}
+	}
+	return out
 }
 
 // each copies files; those that are missing or no regular files are left out.

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -35,6 +36,41 @@ func TestACopyOfAnIndexIsAsOldAsTheIndex(t *testing.T) {
 			}
 			return
 		}
+	}
+}
+
+// The repository's own author and the format of its core come after ours; with two values of
+// a name 'git config user.email me@example.org' fails in the sandbox.
+func TestTheAgentCanChangeItsConfiguration(t *testing.T) {
+	v := newVolume(t)
+	v.command(v.host, "config", "user.name", "Ann")
+	v.command(v.host, "config", "user.email", "ann@example.org")
+	layout := NewLayout(Look(v.host, []string{".git"}, nil), "/workspace")
+	var archive bytes.Buffer
+	if err := layout.Fill(tar.NewWriter(&archive), Owner{Name: "Claude", Email: "claude@sandbox.invalid"}); err != nil {
+		t.Fatal(err)
+	}
+	var config []byte
+	for tr := tar.NewReader(&archive); config == nil; {
+		h, err := tr.Next()
+		if err != nil {
+			t.Fatal(errors.Join(err, errors.New("there is no configuration")))
+		}
+		if filepath.Base(h.Name) == "config" {
+			if config, err = io.ReadAll(tr); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	file := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(file, config, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := v.command(v.host, "config", "--file", file, "user.email"); strings.TrimSpace(got) != "ann@example.org" {
+		t.Errorf("the author is %s", got)
+	}
+	for _, name := range []string{"user.name", "user.email", "core.repositoryformatversion", "core.bare"} {
+		v.command(v.host, "config", "--file", file, name, "0") // ends the test where git refuses
 	}
 }
 
