@@ -76,6 +76,8 @@ runs:
 // ghStandIn keeps a release as a server of GitHub's would have it, below $RESULTS/host.
 const ghStandIn = `#!/bin/bash
 set -e
+# Nobody is signed in: sbx-devc asks, where it pulls from ghcr.io.
+if [ "$1" = auth ]; then exit 1; fi
 place=$RESULTS/host/$GH_REPO/releases/download/$3
 printf '%s\n' "$*" >>"$RESULTS/gh.log"
 case "$1 $2" in
@@ -445,12 +447,18 @@ func TestWorkflowsPublish(t *testing.T) {
 		t.Log(strings.Join(timing.FindAllString(log, -1), "\n"))
 	}
 
-	// A release.
+	// A release, which takes v1 and v1.2 from an older one.
+	w.run(w.project, "git", "push", "-q", "origin", "HEAD:refs/tags/v1.2.2", "HEAD:refs/tags/v1.2", "HEAD:refs/tags/v1")
 	mirror := w.releaseServer()
 	sha := w.tag("1.2.3")
 	names := []string{"v1.2.3", "v1.2", "v1", "latest", "sha-" + sha[:12]}
 	log, err := w.workflow("release.yml", "push", "refs/tags/v1.2.3", "--env", "CLAUDE_SANDBOX_MIRROR="+mirror)
 	must(log, err)
+	for _, name := range []string{"v1.2", "v1"} {
+		if line := name + " is v1.2.3\n"; strings.Count(log, line) != 1 {
+			t.Errorf("the job that moves the tags does not say %q:\n%s", line, log)
+		}
+	}
 	movesAfter := regexp.MustCompile(`(?s)smoke/(hosted|container|self-hosted)\s*\] 🏁  Job succeeded`).FindAllStringIndex(log, -1)
 	if moved := strings.Index(log, `scripts/release move`); len(movesAfter) != 3 || movesAfter[2][1] > moved {
 		t.Errorf("v1 moved before the smoke's three jobs succeeded:\n%s", log)
