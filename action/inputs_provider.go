@@ -8,6 +8,7 @@ import (
 
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/session"
 )
 
 func (p *inputParser) credential(in Inputs) {
@@ -28,6 +29,12 @@ func (p *inputParser) credential(in Inputs) {
 	if in.GatewayURL == "" && (p.get("anthropic_auth_token") != "" || len(in.GatewayHeaders) > 0) {
 		p.fail("name the gateway's address", "inputs anthropic_auth_token and anthropic_custom_headers are for a gateway, and "+
 			"anthropic_base_url is empty")
+	}
+	if in.GatewayURL != "" {
+		gateway := map[string]string{session.GatewayURL: in.GatewayURL}
+		if _, err := session.Upstream(func(name string) string { return gateway[name] }); err != nil {
+			p.errs = append(p.errs, err)
+		}
 	}
 	if _, err := (credproxy.Credential{}).WithHeaders(in.GatewayHeaders); err != nil {
 		p.fail("write Name: value, one a line, and a key or token into its own input", "input anthropic_custom_headers: %w", err)

@@ -83,6 +83,11 @@ func TestGateways(t *testing.T) {
 		"anthropic_base_url is empty": {"anthropic_custom_headers": "X-Team: a"},
 		"not of the form":             {"anthropic_base_url": "https://gateway.example", "anthropic_custom_headers": "CANARY"},
 		"have already":                {"anthropic_base_url": "https://gateway.example", "anthropic_custom_headers": "x-api-key: CANARY"},
+
+		"input anthropic_base_url is no URL": {"anthropic_base_url": "gateway.example"},
+		"input anthropic_base_url: the model API's address ftp://gateway.example: it must begin with https://": {"anthropic_base_url": "ftp://gateway.example"},
+		"the credential would travel unencrypted":                                                              {"anthropic_base_url": "http://gateway.example"},
+		"it must have no user, query or fragment":                                                              {"anthropic_base_url": "https://u:CANARY@gateway.example"},
 	} {
 		if _, errs := parse(t, inputs); len(errs) != 1 || !strings.Contains(joined(errs), want) || strings.Contains(joined(errs), "CANARY") {
 			t.Errorf("%s: %v", want, errs)

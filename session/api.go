@@ -19,16 +19,19 @@ const (
 )
 
 // Upstream reads the API's base URL from the environment. It errs for one to which no key may
-// go.
+// go, and says which variable or input it is from.
 func Upstream(getenv func(string) string) (*url.URL, error) {
-	base := cmp.Or(getenv(GatewayURL), getenv("SBX_DEVC_UPSTREAM"), credproxy.DefaultUpstream)
+	from, base := "SBX_DEVC_UPSTREAM", cmp.Or(getenv("SBX_DEVC_UPSTREAM"), credproxy.DefaultUpstream)
+	if gateway := getenv(GatewayURL); gateway != "" {
+		from, base = "input anthropic_base_url", gateway
+	}
 	upstream, err := url.Parse(base)
 	if err != nil || upstream.Host == "" {
-		return nil, exitcode.With(exitcode.Config, diag.WithHint(errors.New("SBX_DEVC_UPSTREAM is no URL"),
+		return nil, exitcode.With(exitcode.Config, diag.WithHint(fmt.Errorf("%s is no URL", from),
 			"give the API's base URL, such as %s", credproxy.DefaultUpstream))
 	}
 	if err := credproxy.CheckUpstream(upstream); err != nil {
-		return nil, exitcode.With(exitcode.Config, err)
+		return nil, exitcode.With(exitcode.Config, fmt.Errorf("%s: %w", from, err))
 	}
 	return upstream, nil
 }

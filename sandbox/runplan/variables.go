@@ -102,8 +102,12 @@ func (p *Plan) environment(o Options, s settings.Settings) (err error) {
 			passed = append(passed, v)
 		}
 	}
+	given := "--env"
+	if o.InputsNotFlags {
+		given = "input env"
+	}
 	for _, v := range o.Variables {
-		if err := ours.check("--env", nameOf(v)); err != nil {
+		if err := ours.check(given, nameOf(v)); err != nil {
 			return err
 		}
 	}

@@ -93,7 +93,11 @@ func TestAttackAPrefixPassesNothingThatSteers(t *testing.T) {
 	if !slices.Equal(p.Passed, []string{"CLAUDE_CODE_SHELL"}) {
 		t.Errorf("named, it is not passed: %q", p.Passed)
 	}
-	if _, err := New(Options{Environment: Environment{Variables: []string{"ANTHROPIC_BASE_URL=http://evil"}}}, Facts{Workspace: workspacetest.Folder(t)}); !errors.Is(err, ErrConfig) {
-		t.Errorf("a variable of the sandbox's is replaced: %v", err)
+	for given, layers := range map[string]Layers{"--env": {}, "input env": {InputsNotFlags: true}} {
+		o := Options{Environment: Environment{Variables: []string{"ANTHROPIC_BASE_URL=http://evil"}}, Layers: layers}
+		_, err := New(o, Facts{Workspace: workspacetest.Folder(t)})
+		if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), given+": ANTHROPIC_BASE_URL ") || !strings.HasPrefix(diag.HintOf(err), "remove it from "+given+";") {
+			t.Errorf("a variable of the sandbox's is replaced: %v; %s", err, diag.HintOf(err))
+		}
 	}
 }
