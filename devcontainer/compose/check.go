@@ -9,8 +9,8 @@ import (
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
-// Refused returns what Compose refuses of files that are well formed. Only what
-// both its versions refuse is said, and nothing when a file is missing, which
+// Refused returns what Compose, or the engine behind it, refuses of files that are well formed. Only what
+// both versions of Compose refuse is said, and nothing when a file is missing, which
 // may hold what is looked for; the caller knows whether that is so of the
 // project's own.
 func (p *Project) Refused() []Problem {
@@ -61,7 +61,11 @@ func (p *checker) check() {
 		p.volumes(s)
 		p.declared(s)
 		p.values(s)
+		p.health(s)
+		p.twoNetworks(s)
+		p.ofEngine(s)
 	}
+	p.circle()
 	p.misspelt()
 }
 

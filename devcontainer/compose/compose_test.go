@@ -156,6 +156,15 @@ func TestRefused(t *testing.T) {
 		{"depends on nobody", "services:\n  a: {image: i, depends_on: [b]}\n", "the service a depends on b, which there is not"},
 		{"another's network, which there is not", "services:\n  a: {image: i, network_mode: 'service:b'}\n", "network_mode names the service b, which there is not"},
 		{"a volume that nobody declares", "services:\n  a: {image: i, volumes: ['v:/v']}\n", "the volume v is not declared under volumes"},
+		{"a health check without its first word", "services:\n  a: {image: i, healthcheck: {test: [curl, -f, x]}}\n", `a health check begins with CMD, CMD-SHELL or NONE, not with "curl"`},
+		{"a time without a unit", "services:\n  a: {image: i, healthcheck: {test: 'true', interval: 10}}\n", "interval needs a unit: write 10s"},
+		{"a health check that is right", "services:\n  a: {image: i, healthcheck: {test: [CMD, x], interval: 1m30s, timeout: '10s'}}\n  b: {image: i, healthcheck: {test: 'a b'}}\n", ""},
+		{"two kinds of networks", "services:\n  a: {image: i, network_mode: host, networks: [n]}\nnetworks: {n: }\n", "the service a has both network_mode and networks"},
+		{"a circle", "services:\n  a: {image: i, depends_on: [b]}\n  b: {image: i, depends_on: {c: {condition: service_started}}}\n  c: {image: i, depends_on: [a]}\n", "c depends on a, which waits for it in turn"},
+		{"no circle", "services:\n  a: {image: i, depends_on: [b, c]}\n  b: {image: i, depends_on: [c]}\n  c: {image: i}\n", ""},
+		{"a protocol that is none", "services:\n  a: {image: i, ports: ['127.0.0.1:80:80/tpc']}\n", `"127.0.0.1:80:80/tpc" is no port; write ADDRESS:HOST:CONTAINER/PROTOCOL, or less of it`},
+		{"an address and one port", "services:\n  a: {image: i, ports: ['127.0.0.1:80']}\n", `"127.0.0.1:80" is no port; write ADDRESS:HOST:CONTAINER/PROTOCOL, or less of it`},
+		{"ports in all forms", "services:\n  a: {image: i, ports: [1, '1-2', '80:80', '1-2:3-4', '127.0.0.1:8:8', '127.0.0.1::5', '127.0.0.1:5-6:5-6', '6:6/udp']}\n", ""},
 		{"all of them right", "services:\n  a: {image: 'i:${B:-1}', build: ., command: 'echo $$1', volumes: ['v:/v', './x:/x', '/y', '~/z:/z'], depends_on: [b], ports: ['1']}\n  b: {build: .}\nvolumes: {v: }\n", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -177,6 +186,30 @@ func TestRefused(t *testing.T) {
 				t.Errorf("docker-compose says %v: %s", err, out)
 			}
 		})
+	}
+}
+
+// What the engine refuses of a service is found before it is asked.
+func TestRefusedByTheEngine(t *testing.T) {
+	t.Parallel()
+	for src, want := range map[string]string{
+		"extra_hosts: [host.docker.internal]":                    "the address of host.docker.internal is missing; write host.docker.internal:host-gateway for the host",
+		"network_mode: 'service:b', ports: ['127.0.0.1:80:80']":  "the service a has the network of another; give ports to that one",
+		"network_mode: 'container:x', hostname: h":               "the service a has the network of another; give hostname to that one",
+		"network_mode: 'service:b', extra_hosts: ['h:1.2.3.4']":  "the service a has the network of another; give extra_hosts to that one",
+		"ports: ['[::1]:8:8/TCP', '${P}:80', 'localhost:8:8']":   "",
+		"network_mode: host, ports: ['127.0.0.1:80:80']":         "",
+		"extra_hosts: ['h:host-gateway', 'i=1.2.3.4', '${H}']":   "",
+		"network_mode: 'service:b', ports: [], environment: [A]": "",
+	} {
+		problems := load("a.yml", "services:\n  a: {image: i, "+src+"}\n  b: {image: i}\n").Refused()
+		got := ""
+		if len(problems) > 0 {
+			got = problems[0].Message
+		}
+		if got != want || len(problems) > 1 {
+			t.Errorf("%s: got %+v, want %q", src, problems, want)
+		}
 	}
 }
 

@@ -1,0 +1,90 @@
+package compose
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/lazyregexp"
+)
+
+// healthTests are the words that a health check begins with, when it is a list.
+var healthTests = []string{"NONE", "CMD", "CMD-SHELL"}
+
+// health reports a health check that Compose refuses: a list without the word that says who
+// runs it, and a time without its unit, which YAML takes for a number.
+func (p *checker) health(s *Service) {
+	check := s.Get("healthcheck")
+	if test := check.Get("test"); test != nil && test.Kind == List && len(test.Items) > 0 {
+		first := test.Items[0]
+		if first.Kind == Scalar && !strings.Contains(first.Text, "$") && !slices.Contains(healthTests, first.Text) {
+			p.refuse(first, fmt.Sprintf("a health check begins with CMD, CMD-SHELL or NONE, not with %q", first.Text))
+		}
+	}
+	for _, key := range []string{"interval", "timeout", "start_period"} {
+		if n := check.Get(key); n.String() != "" && n.Type() == "int" {
+			p.refuse(n, fmt.Sprintf("%s needs a unit: write %ss", key, n.Text))
+		}
+	}
+}
+
+// twoNetworks reports a service with network_mode and networks, of which Compose takes one.
+func (p *checker) twoNetworks(s *Service) {
+	mode := s.Get("network_mode")
+	if networks := s.Get("networks"); mode.String() != "" && (len(networks.names()) > 0 || len(networks.items()) > 0) {
+		p.refuse(mode, fmt.Sprintf("the service %s has both network_mode and networks", s.Name))
+	}
+}
+
+// circle reports services that wait for each other, once.
+func (p *checker) circle() {
+	waiting, done := map[string]bool{}, map[string]bool{}
+	var visit func(s *Service) bool
+	visit = func(s *Service) bool {
+		waiting[s.Name] = true
+		for _, m := range s.Get("depends_on").names() {
+			if waiting[m.Name] {
+				p.refuse(m.place(s.Doc), fmt.Sprintf("%s depends on %s, which waits for it in turn", s.Name, m.Name))
+				return false
+			}
+			if other := p.Service(m.Name); other != nil && !done[m.Name] && !visit(other) {
+				return false
+			}
+		}
+		waiting[s.Name], done[s.Name] = false, true
+		return true
+	}
+	for _, s := range p.Services() {
+		if !done[s.Name] && !visit(s) {
+			return
+		}
+	}
+}
+
+var (
+	portShort = lazyregexp.New(`^(((\[[\da-fA-F:]*\]|\d+(\.\d+){3}|[a-zA-Z][\w.-]*|):)?(\d+(-\d+)?)?:)?\d+(-\d+)?(/(?i:tcp|udp|sctp))?$`)
+	// ofOneself are what a container with the network of another service cannot have: moby refuses
+	// them (runconfig/hostconfig, validateNetContainerMode).
+	ofOneself = []string{"ports", "expose", "hostname", "mac_address", "dns", "extra_hosts"}
+)
+
+// ofEngine reports values that Compose gives to the engine, which refuses them.
+func (p *checker) ofEngine(s *Service) {
+	for _, item := range s.Get("ports").items() {
+		if item.Kind == Scalar && !strings.Contains(item.Text, "$") && !portShort.MatchString(item.Text) {
+			p.refuse(item, fmt.Sprintf("%q is no port; write ADDRESS:HOST:CONTAINER/PROTOCOL, or less of it", item.Text))
+		}
+	}
+	for _, item := range s.Get("extra_hosts").items() {
+		if item.Kind == Scalar && !strings.ContainsAny(item.Text, "$:=") {
+			p.refuse(item, fmt.Sprintf("the address of %s is missing; write %[1]s:host-gateway for the host", item.Text))
+		}
+	}
+	if mode := s.Get("network_mode").String(); strings.HasPrefix(mode, "service:") || strings.HasPrefix(mode, "container:") {
+		for _, key := range ofOneself {
+			if n := s.Get(key); n.String() != "" || len(n.items()) > 0 {
+				p.refuse(n, fmt.Sprintf("the service %s has the network of another; give %s to that one", s.Name, key))
+			}
+		}
+	}
+}
