@@ -79,6 +79,8 @@ func parseEntry(text string) (entry, *problem) {
 		return entry{}, complain("list the entries here", "%q names a list file, and those are read from the settings alone", s)
 	case strings.Contains(s, "@"):
 		return entry{}, complain(hintWrite(hostOfURL(s)), "%q names a user, and an entry is a host", s)
+	case strings.HasPrefix(s, ".") && strings.Contains(s, "/"):
+		return entry{}, complain("write a host, such as docs.example.com", "%q is a path, and an entry is a host", s)
 	case strings.HasPrefix(s, "."):
 		return entry{}, complain(hintWrite("*"+s), "%q begins with a dot", s)
 	}

@@ -54,6 +54,7 @@ func TestEntriesThatCannotBeUsed(t *testing.T) {
 		{"allow", "git@git.example.com", "names a user", "write git.example.com"},
 		{"allow", "@more.txt", "names a list file", ""},
 		{"allow", ".example.com", "begins with a dot", "write *.example.com"},
+		{"allow", "../../file", "is a path", "write a host"},
 		{"allow", "g\u0456thub.com", "letters of several alphabets", "one alphabet"},
 		{"allow", "xn--gthub-n2e.com", "letters of several alphabets", "one alphabet"},
 		{"allow", "xn--zzzzzzzzzzzzz99.com", "international name", ""},
