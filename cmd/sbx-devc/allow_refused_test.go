@@ -4,6 +4,8 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -31,5 +33,14 @@ func TestAllowDoesNotPromiseARunThatRefusesTheFile(t *testing.T) {
 	writeFiles(t, dir, map[string]string{".devcontainer/sandbox.jsonc": `{"network": {"allow": ["evil.example"]}}`})
 	if out := allow("two.example"); strings.Contains(out, "next run on") || !strings.Contains(out, "once you trust the file") {
 		t.Errorf("not trusted: said %s", out)
+	}
+
+	if err := os.RemoveAll(filepath.Join(dir, ".devcontainer")); err != nil {
+		t.Fatal(err)
+	}
+	writeFiles(t, dir, map[string]string{".devcontainer/devcontainer.json": `{"image": "debian", "features": {"./firewall": {"allow": ""}}}`,
+		".devcontainer/firewall/devcontainer-feature.json": `{"id": "firewall", "entrypoint": "/usr/local/share/sbx/entrypoint.sh"}`})
+	if out := allow("three.example"); !strings.Contains(out, "in runs once you trust the project") {
+		t.Errorf("options of the Feature: said %s", out)
 	}
 }

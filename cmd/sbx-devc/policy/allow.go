@@ -223,7 +223,7 @@ func amendRunning(ctx context.Context, a *cli.App, e *engine.Engine, place amend
 		from := "from the next run on, and in a dev container once that is rebuilt"
 		switch {
 		case place.Options:
-			from = "in the dev container once that is rebuilt; a run opens hosts with --allow"
+			from = "in the dev container once that is rebuilt, and in runs once you trust the project"
 		case refused:
 			from = "in runs once you trust the file, and in a dev container once that is rebuilt"
 		}
