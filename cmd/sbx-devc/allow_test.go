@@ -114,6 +114,16 @@ func testAllow(t *testing.T, p *devProject) {
 	do("is closed now", "allow", "--remove", entry)
 	p.must(p.docker, "rm", "-f", other)
 
+	// Attack: while the container is paused nothing is closed in it, and that is no success.
+	p.must(p.docker, "pause", id)
+	if out, code := asUser(t, agentUID, []string{"HOME=" + home}, "deny", entry, "--project", p.dir); code == 0 ||
+		!strings.Contains(out, "is paused and keeps what it has") || !strings.Contains(out, "docker unpause ") {
+		t.Errorf("deny in a paused container: exit %d: %s", code, out)
+	}
+	p.must(p.docker, "unpause", id)
+	do(entry+" is closed now in the dev container ", "deny", entry)
+	do("changed", "deny", "--remove", entry)
+
 	p.must(p.docker, "stop", "-t", "1", id)
 	do("does not run: it gets the file when it is rebuilt", "allow", entry)
 	do("nothing of this project runs now", "allow", "--remove", entry)

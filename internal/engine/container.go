@@ -136,7 +136,8 @@ type Container struct {
 	ID      string
 	Name    string // without the slash in front
 	Labels  map[string]string
-	Running bool
+	Running bool // and is not paused
+	Paused  bool
 	Ended   bool     // it does not run, and is not about to
 	Sources []string // what is bind-mounted into it, as paths of the engine's machine
 	// Networks are the names of those that it is in, sorted.
@@ -157,7 +158,7 @@ func (e *Engine) Containers(ctx context.Context, key, value string) ([]Container
 	var all []Container
 	for _, c := range r.Items {
 		one := Container{ID: c.ID, Name: short(c.ID), Labels: c.Labels, Running: c.State == container.StateRunning,
-			Ended: c.State == container.StateExited || c.State == container.StateDead}
+			Paused: c.State == container.StatePaused, Ended: c.State == container.StateExited || c.State == container.StateDead}
 		if len(c.Names) > 0 {
 			one.Name = strings.TrimPrefix(c.Names[0], "/")
 		}

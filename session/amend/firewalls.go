@@ -37,9 +37,11 @@ type Firewall struct {
 	Name string // for people: "the dev container NAME" or "the run ID"
 	Run  bool
 	id   string // of its container
+	// paused is the name of its container when it is paused, and takes nothing.
+	paused string
 }
 
-// Find returns the firewalls that run for the project in a folder, which is a real
+// Find returns the firewalls that run, or are paused, for the project in a folder, which is a real
 // path. ours tells whether a run is this user's. notes are about containers that are
 // left alone.
 func Find(ctx context.Context, e *engine.Engine, project string, ours func(run string) bool) (all []Firewall, notes []string, err error) {
@@ -51,6 +53,11 @@ func Find(ctx context.Context, e *engine.Engine, project string, ours func(run s
 		f := Firewall{Name: "the dev container " + c.Name, id: c.ID}
 		if !mounts(c, project) {
 			notes = append(notes, f.Name+" says that it is this project's, but does not mount its folder: it is left alone")
+			continue
+		}
+		if c.Paused {
+			f.paused = c.Name
+			all = append(all, f)
 			continue
 		}
 		if !c.Running {
@@ -82,10 +89,14 @@ func Find(ctx context.Context, e *engine.Engine, project string, ours func(run s
 	}
 	for _, c := range containers {
 		id := c.Labels[runplan.LabelRun]
-		if !c.Running || c.Name != runplan.FirewallContainer(id) || !ours(id) {
+		if !c.Running && !c.Paused || c.Name != runplan.FirewallContainer(id) || !ours(id) {
 			continue
 		}
-		all = append(all, Firewall{Name: "the run " + id, Run: true, id: c.ID})
+		f := Firewall{Name: "the run " + id, Run: true, id: c.ID}
+		if c.Paused {
+			f.paused = c.Name
+		}
+		all = append(all, f)
 	}
 	return all, notes, nil
 }
@@ -107,6 +118,9 @@ type Outcome struct {
 
 // Amend changes the policy of a firewall and puts it in force.
 func (f Firewall) Amend(ctx context.Context, e *engine.Engine, change settings.Change) (o Outcome, err error) {
+	if f.paused != "" {
+		return o, diag.WithHint(fmt.Errorf("%s is paused and keeps what it has", f.Name), "docker unpause %s, and then the same again", f.paused)
+	}
 	if f.Run {
 		change, o.Notes = sandbox.RunChange(change)
 	}
