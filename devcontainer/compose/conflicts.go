@@ -68,10 +68,14 @@ var (
 	ofOneself = []string{"ports", "expose", "hostname", "mac_address", "dns", "extra_hosts"}
 )
 
+// IsPort reports whether the engine reads a port in the short form, [[ADDRESS:]HOST:]CONTAINER[/PROTOCOL]. What
+// holds a variable may be one.
+func IsPort(text string) bool { return strings.Contains(text, "$") || portShort.MatchString(text) }
+
 // ofEngine reports values that Compose gives to the engine, which refuses them.
 func (p *checker) ofEngine(s *Service) {
 	for _, item := range s.Get("ports").items() {
-		if item.Kind == Scalar && !strings.Contains(item.Text, "$") && !portShort.MatchString(item.Text) {
+		if item.Kind == Scalar && !IsPort(item.Text) {
 			p.refuse(item, fmt.Sprintf("%q is no port; write ADDRESS:HOST:CONTAINER/PROTOCOL, or less of it", item.Text))
 		}
 	}

@@ -158,7 +158,8 @@ func refusedValues(v *rule.View) (out []rule.Finding) {
 
 // runArguments reports options that end the start.
 func runArguments(v *rule.View) []rule.Finding {
-	return slices.Concat(joinedArguments(v), unknownArguments(v), shortenedArguments(v), strayArgument(v), refusedValues(v))
+	return slices.Concat(joinedArguments(v), unknownArguments(v), shortenedArguments(v), strayArgument(v), refusedValues(v), unreadValues(v),
+		namesOfNothing(v))
 }
 
 // imageNames reports names of images that no registry can have.

@@ -63,7 +63,7 @@ var referenceRules = []rule.Rule{
 	{ID: "SBX319", Name: "hook-syntax", Severity: diag.SeverityError, Check: hookSyntax,
 		About: rule.Configurations | rule.Features},
 	{ID: "SBX320", Name: "literal-variable", Severity: diag.SeverityWarning, Check: literalVariables},
-	{ID: "SBX321", Name: "run-argument", Severity: diag.SeverityError, Check: runArguments},
+	{ID: "SBX321", Name: "run-argument", Severity: diag.SeverityError, Check: runArguments, About: rule.Configurations | rule.Features},
 	{ID: "SBX322", Name: "image-name", Severity: diag.SeverityError, Check: imageNames,
 		About: rule.Configurations | rule.Dockerfiles},
 	{ID: "SBX323", Name: "forward-pair", Severity: diag.SeverityWarning, Check: forwardedPairs},

@@ -1,0 +1,127 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer/compose"
+	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
+)
+
+// valueForm is what the value of an option looks like, and how to write one.
+type valueForm struct {
+	form *lazyregexp.Regexp
+	hint string
+}
+
+var (
+	sizeForm   = valueForm{lazyregexp.New(`(?i)^(-1|\d+(\.\d+)? ?([kmgtpe]i?)?b?)$`), "write a number and its unit, b, k, m or g: 2g"}
+	numberForm = valueForm{lazyregexp.New(`^[-+]?\d+$`), "write a whole number"}
+)
+
+// valueForms are those of the options of docker run whose values its program or the engine parses
+// (docker/cli, opts; go-units, RAMInBytes), with Podman's words.
+var valueForms = map[string]valueForm{
+	"memory": sizeForm, "memory-reservation": sizeForm, "memory-swap": sizeForm, "shm-size": sizeForm,
+	"pids-limit": numberForm, "stop-timeout": numberForm, "cpu-shares": numberForm,
+	"cpus":     {lazyregexp.New(`^[\d./eE+-]+$`), "write a number: 1.5"},
+	"restart":  {lazyregexp.New(`^(no|never|always|unless-stopped|on-failure(:\d+)?)$`), "write no, always, on-failure or unless-stopped"},
+	"ulimit":   {lazyregexp.New(`^(host|[a-z]+=-?\d+(:-?\d+)?)$`), "write NAME=SOFT:HARD, or NAME=NUMBER: nofile=65536"},
+	"add-host": {lazyregexp.New(`[:=]`), "write NAME:ADDRESS; host-gateway is the address of the host"},
+}
+
+const portHint = "write ADDRESS:HOST:CONTAINER/PROTOCOL, or less of it"
+
+// capabilityNames are all that Linux has (capabilities(7)), without CAP_.
+var capabilityNames = strings.Fields(`ALL AUDIT_CONTROL AUDIT_READ AUDIT_WRITE BLOCK_SUSPEND BPF CHECKPOINT_RESTORE CHOWN DAC_OVERRIDE
+	DAC_READ_SEARCH FOWNER FSETID IPC_LOCK IPC_OWNER KILL LEASE LINUX_IMMUTABLE MAC_ADMIN MAC_OVERRIDE MKNOD NET_ADMIN NET_BIND_SERVICE
+	NET_BROADCAST NET_RAW PERFMON SETFCAP SETGID SETPCAP SETUID SYS_ADMIN SYS_BOOT SYS_CHROOT SYS_MODULE SYS_NICE SYS_PACCT SYS_PTRACE
+	SYS_RAWIO SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG SYSLOG WAKE_ALARM`)
+
+// securityOptions are the names that stand in front of a security option's value (moby, daemon/daemon_unix.go;
+// Podman's besides).
+var securityOptions = []string{"apparmor", "label", "mask", "no-new-privileges", "proc-opts", "seccomp", "systempaths", "unmask",
+	"writable-cgroups"}
+
+// volumeModes are the words behind the second colon of --volume, of Docker and of Podman.
+var volumeModes = lazyregexp.New(`^(ro|rw|z|Z|r?(shared|slave|private|bind)|cached|delegated|consistent|nocopy|copy|O|U|` +
+	`(no)?(exec|dev|suid)|(idmap|upperdir|workdir)(=.*)?)$`)
+
+// unreadValues reports values of runArgs and appPort that the engine cannot read.
+func unreadValues(v *rule.View) (out []rule.Finding) {
+	for _, a := range v.RunArgs {
+		if a.Node == nil || a.Value == "" || a.Value[0] == ' ' || strings.Contains(a.Value, "${") {
+			continue
+		}
+		refused, hint := false, ""
+		if known, ok := valueForms[a.Flag]; ok {
+			refused, hint = !known.form.MatchString(a.Value), known.hint
+		}
+		switch a.Flag {
+		case "publish":
+			refused, hint = !strings.Contains(a.Value, "=") && !compose.IsPort(a.Value), portHint
+		case "volume":
+			hint = volumeRefused(a.Value)
+			refused = hint != ""
+		}
+		if refused {
+			out = append(out, v.AtValue(a.Node, fmt.Sprintf("the engine refuses --%s=%s", a.Flag, a.Value), hint))
+		}
+	}
+	for _, r := range v.Of(rights.Port) {
+		if r.Notation == rights.Property && r.Name != "number" && !compose.IsPort(r.Value) {
+			out = append(out, rule.AtRight(r, fmt.Sprintf("the engine refuses the port %q", r.Value), portHint))
+		}
+	}
+	return out
+}
+
+// namesOfNothing reports capabilities and security options, in any notation, that the engine does not have.
+func namesOfNothing(v *rule.View) (out []rule.Finding) {
+	for _, r := range v.Of(rights.Capability) {
+		if r.Value == "" || strings.Contains(r.Value, "$") || slices.Contains(capabilityNames, r.Value) {
+			continue
+		}
+		hint := "the names are in the manual, capabilities(7)"
+		if best := diag.Suggest(r.Value, capabilityNames); best != "" {
+			hint = fmt.Sprintf("did you mean %s?", best)
+		}
+		out = append(out, rule.AtRight(r, fmt.Sprintf("there is no capability %s, and the engine refuses to start the container", r.Value), hint))
+	}
+	for _, r := range v.Of(rights.SecurityOpt) {
+		name := strings.FieldsFunc(r.Value+"=", func(c rune) bool { return c == '=' || c == ':' })
+		if len(name) == 0 || strings.Contains(r.Value, "$") || slices.Contains(securityOptions, name[0]) {
+			continue
+		}
+		if best := diag.Suggest(name[0], securityOptions); best != "" { // a newer engine may have more
+			out = append(out, rule.AtRight(r, fmt.Sprintf("the engine has no security option %q, and refuses to start the container", name[0]),
+				fmt.Sprintf("did you mean %s?", best)))
+		}
+	}
+	return out
+}
+
+// volumeRefused says what to write for a value of --volume that the engine refuses; "" when it takes it.
+func volumeRefused(value string) string {
+	parts := strings.Split(value, ":")
+	if len(parts) < 2 || strings.Contains(value, `\`) || strings.ContainsAny(parts[0], "$") {
+		return ""
+	}
+	switch source := parts[0]; {
+	case source != "" && !strings.HasPrefix(source, "/") && !strings.HasPrefix(source, ".") && strings.ContainsAny(source, "/~"):
+		return "a folder of the host is an absolute path, such as ${localWorkspaceFolder}/data or ${localEnv:HOME}/data"
+	case !strings.HasPrefix(parts[1], "/"):
+		return "the place in the container is an absolute path"
+	case len(parts) == 3:
+		for mode := range strings.SplitSeq(parts[2], ",") {
+			if !volumeModes.MatchString(mode) {
+				return "write ro for a mount that is only read"
+			}
+		}
+	}
+	return ""
+}
