@@ -3,6 +3,7 @@ package recipe
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -45,13 +46,22 @@ func Options(name string, config []byte) (*settings.File, error) {
 // Options are those of the Feature in the dev container, where a run can take that; nil
 // where there are none that can be used.
 func (r *Recipe) Options() *settings.Settings {
+	file := r.OptionsIn("")
+	if file == nil {
+		return nil
+	}
+	return &file.Settings.Settings
+}
+
+// OptionsIn are Options with their places in the project's folder.
+func (r *Recipe) OptionsIn(project string) *settings.File {
 	if r == nil || r.Unusable != "" {
 		return nil
 	}
-	file, err := Options(r.File, r.Content[r.File])
+	file, err := Options(filepath.Join(project, filepath.FromSlash(r.File)), r.Content[r.File])
 	if err != nil || file == nil {
 		return nil
 	}
 	file.Settings.Network.Mode = "" // whoever starts a run says that
-	return &file.Settings.Settings
+	return file
 }

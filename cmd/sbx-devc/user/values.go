@@ -82,6 +82,11 @@ func SettingsOf(a *cli.App, o run.SettingsFlags, profile, dir string, source map
 		layers = append(layers, settings.Layer{
 			Settings: project.Settings.Settings.Settings, File: project.Settings, Origin: func(string) string { return "project" }})
 	}
+	if options.TrustProject {
+		if file := project.Recipe.OptionsIn(project.Dir); file != nil { // a firewall Feature's
+			layers = append(layers, settings.Layer{Settings: file.Settings.Settings, File: file, Origin: func(string) string { return "project" }})
+		}
+	}
 	values := settings.Origins(s.Settings, append(layers, users...))
 	for i := range values {
 		if v := &values[i]; chosen && v.Key == settingsKeys["image"] {
