@@ -153,15 +153,6 @@ func askExisting(ctx context.Context, to *ask.Terminal, dir scaffold.Folder, o *
 	return nil
 }
 
-// askHosts asks which hosts to allow, and whether to write the files of a dev
-// container that is kept.
-func askHosts(ctx context.Context, to *ask.Terminal, r detect.Report, c lock.Input) (lock.Input, error) {
-	if err := askAllow(ctx, to, r, &c); err != nil {
-		return c, err
-	}
-	return c, agree(ctx, to, "Put the firewall into this dev container?")
-}
-
 // askAllow asks about the hosts that the project's files name, if they name any
 // that are not allowed yet.
 func askAllow(ctx context.Context, to *ask.Terminal, r detect.Report, c *lock.Input) error {

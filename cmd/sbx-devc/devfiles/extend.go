@@ -10,6 +10,8 @@ import (
 	"github.com/org/claude-sandbox/internal/ask"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/session/recipe"
+	"github.com/org/claude-sandbox/settings"
 	"github.com/org/claude-sandbox/templates"
 	"github.com/org/claude-sandbox/templates/adopt"
 	"github.com/org/claude-sandbox/templates/detect"
@@ -51,11 +53,20 @@ func extend(ctx context.Context, a *cli.App, to *ask.Terminal, o initOptions, di
 	if err != nil {
 		return err
 	}
-	if len(x.Refused) == 0 && !templates.Extended(config) && to != nil {
-		if in, err = askHosts(ctx, to, report, in); err != nil {
+	asks := len(x.Refused) == 0 && !templates.Extended(config) && to != nil
+	if asks {
+		if err := askAllow(ctx, to, report, &in); err != nil {
 			return err
 		}
 		if x, err = adopt.Plan(dir, config, in); err != nil {
+			return err
+		}
+	}
+	if len(x.Refused) == 0 && len(x.Changed) > 0 {
+		showOpenings(a, extended(x))
+	}
+	if asks {
+		if err := agree(ctx, to, "Put the firewall into this dev container?"); err != nil {
 			return err
 		}
 	}
@@ -87,6 +98,18 @@ func extend(ctx context.Context, a *cli.App, to *ask.Terminal, o initOptions, di
   sbx-devc trust                        accept these files for runs, here and in another clone
   sbx-devc run                          Claude Code in this image, on your terminal
 `+endsContainer)
+	return nil
+}
+
+// extended are the settings that the firewall Feature's options come to; nil where they cannot be read.
+func extended(x *adopt.Extension) *settings.Accepted {
+	for _, f := range x.Files {
+		if f.Path == scaffold.ConfigPath {
+			if file, err := recipe.Options(f.Path, f.Content); err == nil && file != nil {
+				return file.Settings
+			}
+		}
+	}
 	return nil
 }
 
