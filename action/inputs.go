@@ -163,13 +163,18 @@ func (p *inputParser) dollars(name string) float64 {
 }
 
 func (p *inputParser) minutes(name string, fallback time.Duration) time.Duration {
+	return p.minutesOf(name, fallback, "above 0 and")
+}
+
+// minutesOf reads minutes; from says in words where they begin.
+func (p *inputParser) minutesOf(name string, fallback time.Duration, from string) time.Duration {
 	value := p.get(name)
 	if value == "" {
 		return fallback
 	}
 	f, err := strconv.ParseFloat(value, 64)
 	if err != nil || !(f > 0) || f > maxTimeout.Minutes() {
-		p.fail("write minutes as a number alone, such as 30", "input %s: %q is not a number above 0 and up to %.0f", name, value,
+		p.fail("write minutes as a number alone, such as 30", "input %s: %q is not a number %s up to %.0f", name, value, from,
 			maxTimeout.Minutes())
 		return fallback
 	}
@@ -181,7 +186,7 @@ func (p *inputParser) retry(name string) time.Duration {
 	if p.get(name) == "0" {
 		return 0
 	}
-	return p.minutes(name, 5*time.Minute)
+	return p.minutesOf(name, 5*time.Minute, "from 0")
 }
 
 // patience is Retry, unless another model is asked instead: Claude Code takes that when it

@@ -245,6 +245,7 @@ func TestInputsAreRefused(t *testing.T) {
 		"budget":               {map[string]string{"max_budget_usd": "NaN"}, "max_budget_usd"},
 		"budget infinite":      {map[string]string{"max_budget_usd": "Inf"}, "max_budget_usd"},
 		"timeout":              {map[string]string{"timeout_minutes": "0"}, "timeout_minutes: \"0\" is not a number above 0"},
+		"retries backwards":    {map[string]string{"retry_minutes": "-1"}, "retry_minutes: \"-1\" is not a number from 0 up to"},
 		"timeout not a number": {map[string]string{"timeout_minutes": "NaN"}, "timeout_minutes"},
 		"host":                 {map[string]string{"allowed_domains": "https://a.example/x"}, "allowed_domains"},
 		"every host":           {map[string]string{"allowed_domains": "*"}, "allowed_domains"},

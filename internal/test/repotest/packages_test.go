@@ -748,6 +748,7 @@ var allowed = map[string][]string{
 		"internal/engine",
 		"sandbox",
 		"session/accept",
+		"session/recipe",
 		"settings",
 		"templates",
 		"templates/*",
