@@ -13,6 +13,7 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
 	lexer "github.com/moby/buildkit/frontend/dockerfile/shell"
+	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/org/claude-sandbox/devcontainer/budget"
 	"github.com/org/claude-sandbox/devcontainer/shell"
@@ -340,6 +341,11 @@ func (p *reader) run(i *Instruction, line instructions.ShellDependantCmdLine, fl
 	commands, err := shell.Parse(text, p.stage.variables().lookup(p.file.work))
 	if err != nil {
 		p.unread(i, err)
+		var broken syntax.ParseError
+		if errors.As(err, &broken) && (len(i.Documents) == 0 || start == i.Documents[0].Start) && p.isPlainShell() {
+			at := start + int(broken.Pos.Offset())
+			i.Broken = &Problem{Start: at, End: min(at+1, i.End), Message: broken.Text, Stage: p.stage}
+		}
 		return
 	}
 	shift(commands, start)
@@ -379,6 +385,15 @@ func (p *reader) exec(i *Instruction, words []string) {
 		}
 	}
 	i.Commands = commands
+}
+
+// isPlainShell reports whether a shell whose grammar is known runs the steps, unless the image has another.
+func (p *reader) isPlainShell() bool {
+	if len(p.stage.shell) == 0 {
+		return true
+	}
+	name := p.stage.shell[0][strings.LastIndexAny(p.stage.shell[0], `/\\`)+1:]
+	return slices.Contains([]string{"sh", "bash", "dash", "ash"}, name)
 }
 
 func isShell(program string) bool {

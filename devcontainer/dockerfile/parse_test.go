@@ -249,3 +249,33 @@ func TestFilesOutside(t *testing.T) {
 	}
 	t.Logf("%d files, %d problems, %d instructions not read", files, problems, unread)
 }
+
+// A step that no shell reads has its error at the byte where the shell stops; what another program may read has none.
+func TestBrokenSteps(t *testing.T) {
+	for step, want := range map[string]string{
+		"RUN true && \\\n  if true; then echo": "if true; then echo",
+		"RUN echo \"a":                         "\"a",
+		"RUN make &&":                          "&&",
+		"RUN (true":                            "(true",
+		"SHELL [\"/bin/bash\", \"-c\"]\nRUN true &&":                 "&&",
+		"RUN <<EOF\nif true; then\nEOF":                              "then\nEOF",
+		"SHELL [\"pwsh\", \"-c\"]\nRUN if ($x) { y":                  "",
+		"SHELL [\"zsh\", \"-c\"]\nRUN echo \"a":                      "",
+		"RUN <<EOF\n#!/usr/bin/env python3\nif x: print(\"(\")\nEOF": "",
+		"RUN python3 <<EOF\nprint(\"(\")\nEOF":                       "",
+		"RUN [\"echo\", \"'\"]":                                      "",
+		"RUN echo ${X^^} <(true) [[ a":                               "",
+		"CMD echo \"a":                                               "\"a",
+	} {
+		src := "FROM debian:13\n" + step + "\n"
+		got := ""
+		for _, i := range parse(src).Stages[0].Instructions {
+			if i.Broken != nil {
+				got = src[i.Broken.Start:]
+			}
+		}
+		if got != want && got != want+"\n" {
+			t.Errorf("%q: %q, want %q", step, got, want)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
@@ -203,6 +204,31 @@ func addedFiles(v *rule.View) (out []rule.Finding) {
 		if len(c.SourcePaths) > 0 && !slices.ContainsFunc(c.SourcePaths, func(s string) bool { return !plainFile(s) }) {
 			out = append(out, v.AtDockerfile(i.Start, min(i.Start+len(i.Name), i.HeadEnd),
 				"ADD unpacks archives and fetches addresses; this is neither", "write COPY"))
+		}
+	}
+	return out
+}
+
+// windowsImage matches images whose steps cmd or PowerShell runs.
+var windowsImage = lazyregexp.New(`(?i)windows|nanoserver|servercore|powershell`)
+
+// brokenSteps reports steps whose text no shell reads. An image that is not known may have set a shell of another kind.
+func brokenSteps(v *rule.View) (out []rule.Finding) {
+	for _, s := range neededStages(v) {
+		image := s.Base().Image
+		if windowsImage.MatchString(image) {
+			continue
+		}
+		for _, i := range s.Instructions {
+			if i.Name != "RUN" || i.Broken == nil {
+				continue
+			}
+			f := v.AtDockerfile(i.Broken.Start, i.Broken.End, "no shell reads this step: "+i.Broken.Message,
+				"a command goes on in the next line behind a backslash at the very end")
+			if _, official := plain[imageName(image)]; !official {
+				f.Severity = diag.SeverityWarning
+			}
+			out = append(out, f)
 		}
 	}
 	return out

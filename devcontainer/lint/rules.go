@@ -185,6 +185,7 @@ var dockerfileRules = []rule.Rule{
 	{ID: "SBX745", Name: "add-of-files", Severity: diag.SeverityNote, Category: rule.Style, Check: addedFiles},
 	{ID: "SBX746", Name: "build-check", Severity: diag.SeverityNote, Category: rule.Style, Check: buildChecks},
 	{ID: "SBX747", Name: "literal-home", Severity: diag.SeverityWarning, Check: literalHomes},
+	{ID: "SBX748", Name: "step-syntax", Severity: diag.SeverityError, Check: brokenSteps},
 }
 
 // templateRules judge dev container Templates, Features that a repository

@@ -49,6 +49,9 @@ var writtenElsewhere = []written{
 		"\n-- .devcontainer/Dockerfile --\nFROM debian:13\nCOPY --from=https://ghcr.io/a/b:1 /x /x\n"},
 	{"image of a mount with half a digest", `SBX322 ghcr.io/a/b@sha256:12`, `{"build": {"dockerfile": "Dockerfile"}}` +
 		"\n-- .devcontainer/Dockerfile --\nFROM debian:13\nRUN --mount=from=ghcr.io/a/b@sha256:12,target=/x true\n"},
+	{"step with if and without fi", `SBX748 if`, `{"build": {"dockerfile": "Dockerfile"}}` + "\n-- .devcontainer/Dockerfile --\nFROM debian:13\nRUN if [ -f /x ]; then echo hi\n"},
+	{"quote that stays open", `SBX748 "hi`, `{"build": {"dockerfile": "Dockerfile"}}` + "\n-- .devcontainer/Dockerfile --\nFROM debian:13\nRUN make && echo \"hi && \\\n  make install\n"},
+	{"&& at the end of a step", `SBX748 &&`, `{"build": {"dockerfile": "Dockerfile"}}` + "\n-- .devcontainer/Dockerfile --\nFROM debian:13\nRUN make &&\nRUN make install\n"},
 	{"comment behind EXPOSE", `SBX715 #`, `{"build": {"dockerfile": "Dockerfile"}}` + "\n-- .devcontainer/Dockerfile --\nFROM debian:13\nEXPOSE 3000 # web\n"},
 	{"COPY of an address", `SBX715 https://x.test/a.tgz`, `{"build": {"dockerfile": "Dockerfile"}}` + "\n-- .devcontainer/Dockerfile --\nFROM debian:13\nCOPY https://x.test/a.tgz /a.tgz\n"},
 	{"COPY from a variable", `SBX715 --from=$BASE`, `{"build": {"dockerfile": "Dockerfile"}}` + "\n-- .devcontainer/Dockerfile --\nFROM debian:13\nARG BASE=debian:13\nCOPY --from=$BASE /a /a\n"},
