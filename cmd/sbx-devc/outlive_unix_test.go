@@ -54,16 +54,6 @@ func beginRestless(t *testing.T, flags ...string) *restless {
 
 func (r *restless) works() bool { return r.arrived.Load() > 2 && r.written() > 2 }
 
-// until looks again and again; a minute or two is more than anything here takes.
-func until(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(3 * time.Minute); !is(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within minutes: %s", what)
-		}
-	}
-}
-
 func (r *restless) written() int64 {
 	info, err := os.Stat(filepath.Join(r.Dir, "work"))
 	if err != nil {
