@@ -101,7 +101,7 @@ func (p *reader) fill(word string) (string, error) {
 		return "", errUnknown
 	}
 	result, err := p.lex.ProcessWordWithMatches(word, variables)
-	if err == nil && len(result.Unmatched) > 0 { // what it would say of one that is not set is left out above
+	if err == nil && len(result.Unmatched) > 0 { // p.lex passes over what is not set, and over mistakes in it
 		plain := lexer.NewLex(p.escape)
 		if _, err = plain.ProcessWordWithMatches(word, variables); err == nil {
 			err = errUnknown

@@ -132,8 +132,8 @@ func layWire(internet *Namespace) error {
 	})
 }
 
-// settle waits until the kernel has given a link its own address of fe80::/64, which it does when both
-// ends are up: two looks at the addresses find the same.
+// settle waits until the kernel has given a link its own address of fe80::/64, which it does a little
+// after both ends are up: what looks at the addresses from then on finds the same.
 func settle(link string) error {
 	l, err := netlink.LinkByName(link)
 	if err != nil {
