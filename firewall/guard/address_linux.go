@@ -14,17 +14,13 @@ import (
 // for there, in a policy with operations: by an address entry, or in mode audit. The
 // packet filter leads other policies' connections past the guard.
 func (c *conn) openByAddress() bool {
-	c.server.mu.Lock()
-	defer c.server.mu.Unlock()
-	p := c.server.policy
+	p := c.server.inForce()
 	return p.Operations() != nil && !c.isForGuard() && p.Decide("", c.dst.Addr(), c.dst.Port(), firewall.TCP).Allowed()
 }
 
 // opens reports whether the policy opens the TLS of a name at the destination's port.
 func (c *conn) opens(name string) bool {
-	c.server.mu.Lock()
-	defer c.server.mu.Unlock()
-	return c.server.policy.Operations().Opens(name, c.dst.Port())
+	return c.server.inForce().Operations().Opens(name, c.dst.Port())
 }
 
 // serveAddress carries a connection that openByAddress accepts, for name or for none,
@@ -57,9 +53,7 @@ func (c *conn) serveAddress(ctx context.Context, name string) error {
 // is at this moment; "" = none. A host of which no address can be learned could have
 // this one. In mode audit nothing is refused.
 func (c *conn) judgedAt(ctx context.Context) string {
-	c.server.mu.Lock()
-	p := c.server.policy
-	c.server.mu.Unlock()
+	p := c.server.inForce()
 	if p.Mode() == firewall.ModeAudit {
 		return ""
 	}

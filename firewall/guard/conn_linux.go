@@ -223,7 +223,7 @@ func (c *conn) judge(ctx context.Context, name string) ([]netip.Addr, error) {
 		return nil, &refusal{name: name, rule: ruleGuard, why: "the guard is no proxy: connect to the address of " + name,
 			alert: alertAccessDenied}
 	}
-	d := c.server.decide(name, c.dst)
+	d := c.server.inForce().Decide(name, c.dst.Addr(), c.dst.Port(), firewall.TCP)
 	if !d.Allowed() {
 		return nil, c.unlisted(name, d)
 	}
@@ -256,8 +256,10 @@ func (c *conn) isForGuard() bool {
 // addresses returns the addresses of name that the policy allows. chosen says that
 // the one which the client chose is among them; it is the first one then.
 func (c *conn) addresses(ctx context.Context, name string) (addrs []netip.Addr, chosen bool) {
-	addrs = slices.DeleteFunc(c.server.opts.Names.Addresses(ctx, name, c.dst.Addr()), func(a netip.Addr) bool {
-		return !c.server.decide(name, netip.AddrPortFrom(a, c.dst.Port())).Allowed()
+	addrs = c.server.opts.Names.Addresses(ctx, name, c.dst.Addr())
+	policy := c.server.inForce()
+	addrs = slices.DeleteFunc(addrs, func(a netip.Addr) bool {
+		return !policy.Decide(name, a, c.dst.Port(), firewall.TCP).Allowed()
 	})
 	i := slices.Index(addrs, c.dst.Addr())
 	if i < 0 {

@@ -28,9 +28,8 @@ func (c *conn) relay(ctx context.Context, name string) error {
 		Client: &unread{c.client.TCPConn, c.client.buf}, Name: name, Src: c.source(), Dst: c.dst,
 		Dial: func(ctx context.Context) (net.Conn, error) { return c.dialRelayed(ctx, name) },
 		Rules: func() (*operation.Rules, bool) {
-			c.server.mu.Lock()
-			defer c.server.mu.Unlock()
-			return c.server.policy.Operations(), c.server.policy.Mode() == firewall.ModeAudit
+			p := c.server.inForce()
+			return p.Operations(), p.Mode() == firewall.ModeAudit
 		},
 	})
 	return nil

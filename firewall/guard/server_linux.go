@@ -158,10 +158,11 @@ func (at site) decide(p Policy, dst netip.AddrPort) firewall.Decision {
 	return d
 }
 
-func (s *Server) decide(name string, dst netip.AddrPort) firewall.Decision {
+// inForce returns the policy that decides now.
+func (s *Server) inForce() Policy {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.policy.Decide(name, dst.Addr(), dst.Port(), firewall.TCP)
+	return s.policy
 }
 
 // admit decides once more and remembers, at one time, that c speaks to a name:

@@ -22,7 +22,7 @@ type stream struct {
 // buf holds no memory for it: such waits last longest.
 func (s *stream) fill() error {
 	if len(s.buf) == 0 {
-		if err := s.await(); err != nil {
+		if _, err := s.await(); err != nil {
 			return err
 		}
 	}
@@ -37,24 +37,25 @@ func (s *stream) fill() error {
 	return err
 }
 
-// await returns when there is something to read or the end has come. An error
-// is told only once by the kernel, so it is passed on here.
-func (s *stream) await() error {
+// await returns when there is something to read, or with some = false when the end has
+// come. An error is told only once by the kernel, so it is passed on here.
+func (s *stream) await() (some bool, err error) {
 	raw, err := s.SyscallConn()
 	if err != nil {
-		return err
+		return false, err
 	}
 	var peeked [1]byte
+	var n int
 	var failure error
 	err = raw.Read(func(fd uintptr) bool {
 		for {
-			_, _, failure = unix.Recvfrom(int(fd), peeked[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+			n, _, failure = unix.Recvfrom(int(fd), peeked[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
 			if failure != unix.EINTR {
 				return failure != unix.EAGAIN
 			}
 		}
 	})
-	return errors.Join(err, os.NewSyscallError("recvfrom", failure))
+	return n > 0, errors.Join(err, os.NewSyscallError("recvfrom", failure))
 }
 
 // awaitReset returns nil when the other side has reset the connection, whatever
