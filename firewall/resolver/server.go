@@ -2,7 +2,6 @@ package resolver
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,7 +96,6 @@ type Options struct {
 const (
 	maxInFlight   = 1024             // questions over UDP at a time; further ones wait in the socket
 	socketBuffer  = 4 << 20          // bytes; the kernel takes some 800 for a short question
-	maxWaiting    = 4                // goroutines that wait for a question over UDP
 	maxConns      = 64               // TCP connections at a time
 	maxLookups    = 64               // questions of Addresses at a time
 	idleTimeout   = 10 * time.Second // of a TCP connection, RFC 7766 section 6.2.3
@@ -205,92 +203,32 @@ func (s *Server) serveUDP(ctx context.Context, conn *net.UDPConn) error {
 	if err != nil {
 		return fmt.Errorf("the resolver's UDP socket: %w", err)
 	}
-	u := udpReaders{server: s, conn: conn, raw: raw, buf: make([]byte, maxUDPMessage)}
-	u.start(ctx)
-	u.all.Wait()
-	if ctx.Err() != nil {
-		return nil
-	}
-	return fmt.Errorf("the resolver's UDP socket: %w", u.failure)
-}
-
-// udpReaders are the goroutines of a UDP socket. The one that reads a question
-// answers it itself, so that the question waits for no other goroutine; before
-// that it sees to it that another one waits for the next question.
-type udpReaders struct {
-	server *Server
-	conn   *net.UDPConn
-	raw    syscall.RawConn
-	all    sync.WaitGroup
-
-	reading sync.Mutex
-	buf     []byte
-
-	mu      sync.Mutex
-	waiting int    // goroutines that wait for a question
-	busy    int    // those that answer one
-	dropped uint32 // questions that found no room in the socket
-	failure error
-}
-
-// start starts a goroutine that waits for a question.
-func (u *udpReaders) start(ctx context.Context) {
-	u.waiting++
-	u.all.Go(func() {
-		for {
-			message, client, err := u.read()
-			if !u.begin(ctx, err) {
-				return
-			}
-			if reply := u.server.respond(ctx, message, firewall.UDP, client); reply != nil {
-				_, _ = u.conn.WriteToUDPAddrPort(reply, client) // a client whose reply is lost asks again
-			}
-			if !u.end() {
-				return
-			}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	slots := make(chan struct{}, maxInFlight)
+	buf := make([]byte, maxUDPMessage)
+	for dropped := uint32(0); ; {
+		slots <- struct{}{}
+		n, client, err := conn.ReadFromUDPAddrPort(buf)
+		if ctx.Err() != nil {
+			return nil
 		}
-	})
-}
-
-func (u *udpReaders) read() (message []byte, client netip.AddrPort, err error) {
-	u.reading.Lock()
-	defer u.reading.Unlock()
-	n, client, err := u.conn.ReadFromUDPAddrPort(u.buf)
-	return bytes.Clone(u.buf[:n]), client, err
-}
-
-// begin notes that a goroutine has read a question, and reports whether there is
-// one.
-func (u *udpReaders) begin(ctx context.Context, err error) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.waiting--
-	if err != nil {
-		u.failure = cmp.Or(u.failure, err)
-		u.conn.Close() // ends the others
-		return false
+		if err != nil {
+			return fmt.Errorf("the resolver's UDP socket: %w", err)
+		}
+		message := bytes.Clone(buf[:n])
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if reply := s.respond(ctx, message, firewall.UDP, client); reply != nil {
+				_, _ = conn.WriteToUDPAddrPort(reply, client) // a client whose reply is lost asks again
+			}
+		})
+		// A question is dropped while others wait here, so one that is read later tells of it.
+		if now := droppedDatagrams(raw); now != dropped {
+			s.lost(int(now - dropped))
+			dropped = now
+		}
 	}
-	if u.busy++; u.waiting == 0 && u.busy < maxInFlight {
-		u.start(ctx)
-	}
-	return true
-}
-
-// end notes that a goroutine has answered its question, and reports whether it is
-// to wait for another one.
-func (u *udpReaders) end() bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if now := droppedDatagrams(u.raw); now != u.dropped {
-		u.server.lost(int(now - u.dropped))
-		u.dropped = now
-	}
-	u.busy--
-	if u.waiting == maxWaiting {
-		return false
-	}
-	u.waiting++
-	return true
 }
 
 func (s *Server) serveTCP(ctx context.Context, l net.Listener) error {
