@@ -139,16 +139,24 @@ func (s *allowedSet) makeRoom(addr netip.Addr) bool {
 	return made
 }
 
-// note remembers a grant at addr, in the place of an earlier one by the same names.
+// note remembers a grant at addr as the last one, in the place of an earlier one by the
+// same names.
 func (s *allowedSet) note(addr netip.Addr, g grant) {
+	others := slices.DeleteFunc(s.grants[addr], func(old grant) bool { return old.names == g.names })
+	s.grants[addr] = append(others, g)
+}
+
+// nameAt returns the name for which an address was last given out, also when its time is
+// over: that is when a record must say why it is closed. It is "" when none is known.
+func (s *allowedSet) nameAt(addr netip.Addr) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	grants := s.grants[addr]
-	for i := range grants {
-		if grants[i].names == g.names {
-			grants[i] = g
-			return
-		}
+	if len(grants) == 0 {
+		return ""
 	}
-	s.grants[addr] = append(grants, g)
+	name, _, _ := strings.Cut(grants[len(grants)-1].names, " ")
+	return name
 }
 
 func (g grant) allowed(p *firewall.Policy, addr netip.Addr, port firewall.Port) bool {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -65,18 +66,9 @@ func (c connections) keep(f kernel.Flow) bool {
 	case from:
 		return c.connects(f.Real.Addr(), to)
 	case at:
-		return to.Proto == firewall.TCP && c.inbound(to.Number)
+		return to.Proto == firewall.TCP && slices.Contains(c.policy.Inbound(), to.Number)
 	}
 	return false // through us, from others to others
-}
-
-func (c connections) inbound(port uint16) bool {
-	for _, p := range c.policy.Inbound() {
-		if p == port {
-			return true
-		}
-	}
-	return false
 }
 
 // cut ends the connections and closes the learned addresses that the policy of

@@ -77,7 +77,6 @@ type Firewall struct {
 	options   Options
 	decisions *decisions
 	allowed   *allowedSet
-	origins   *origins
 	servers   *servers
 	refusals  *kernel.Refusals // nil when the kernel cannot report any
 	reported  chan error       // the end of refusals
@@ -110,8 +109,8 @@ func Open(ctx context.Context, o Options, p Policy) (f *Firewall, err error) {
 		err = errors.Join(err, k.Apply(closing, firewall.ClosedPlan(k.Facts())))
 	}()
 	allowed := newAllowedSet(p.Policy, k.Allow, k.Forget)
-	f = &Firewall{options: o, decisions: newDecisions(o.Record), allowed: allowed, origins: newOrigins(allowed), started: time.Now()}
-	f.servers = newServers(o, f.origins, f.decisions.record)
+	f = &Firewall{options: o, decisions: newDecisions(o.Record), allowed: allowed, started: time.Now()}
+	f.servers = newServers(o, allowed, f.decisions.record)
 	// While everything is closed: afterwards the connections that exist would
 	// pass for allowed.
 	if err := f.cut(true); err != nil {

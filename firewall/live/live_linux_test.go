@@ -191,7 +191,7 @@ func TestAttackAddressesOfTheOldPolicy(t *testing.T) {
 	}
 	f, _ := opened(t, allowA)
 	answer := func(name string, addr netip.Addr) error {
-		return f.origins.Allow([]string{name}, addr, []firewall.Port{https}, time.Minute)
+		return f.allowed.Allow([]string{name}, addr, []firewall.Port{https}, time.Minute)
 	}
 	if err := answer("a.test", addrA); err != nil || !slices.Contains(learned(t, f), addrA) {
 		t.Fatalf("%v, learned %v", err, learned(t, f))

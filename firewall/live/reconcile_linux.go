@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/org/claude-sandbox/firewall"
@@ -120,12 +121,7 @@ var testNetworks = []netip.Prefix{
 }
 
 func forTests(a netip.Addr) bool {
-	for _, p := range testNetworks {
-		if p.Contains(a) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(testNetworks, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // restore makes the kernel hold the plan again, and ends the connections that

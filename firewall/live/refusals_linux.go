@@ -3,9 +3,7 @@ package live
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"strconv"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -13,7 +11,6 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/firewall/kernel"
-	"github.com/org/claude-sandbox/firewall/resolver"
 )
 
 // drainTimeout bounds the wait for the last reports at the end. The kernel
@@ -74,7 +71,7 @@ func (f *Firewall) Close() error {
 func (f *Firewall) recordRefusal(r kernel.Refusal) {
 	addr := r.Dst.Addr()
 	rec := audit.Record{
-		Layer: audit.LayerIP, Name: f.origins.of(addr), Dst: addr.String(), Port: r.Dst.Port(), Proto: protocolName(r.Proto),
+		Layer: audit.LayerIP, Name: f.allowed.nameAt(addr), Dst: addr.String(), Port: r.Dst.Port(), Proto: protocolName(r.Proto),
 		UID: &r.UID, Src: r.Src,
 	}
 	rec.SrcProto = rec.Proto
@@ -117,46 +114,4 @@ func protocolName(number uint8) firewall.Proto {
 		return audit.ICMPv6
 	}
 	return firewall.Proto(strconv.Itoa(int(number)))
-}
-
-// maxOrigins bounds the addresses whose name is known. Any one is forgotten
-// for a new one; a record about it is then by address only.
-const maxOrigins = 16384
-
-// origins knows for which name an address was last given out, also when its
-// time is over: that is when a record must say why it is closed. It stands before
-// the installer of addresses. It is safe for concurrent use.
-type origins struct {
-	resolver.Installer
-
-	mu    sync.Mutex
-	names map[netip.Addr]string
-}
-
-func newOrigins(next resolver.Installer) *origins {
-	return &origins{Installer: next, names: map[netip.Addr]string{}}
-}
-
-// Allow is resolver.Installer's.
-func (o *origins) Allow(names []string, addr netip.Addr, ports []firewall.Port, timeout time.Duration) error {
-	if err := o.Installer.Allow(names, addr, ports, timeout); err != nil {
-		return err
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if _, known := o.names[addr]; !known && len(o.names) >= maxOrigins {
-		for old := range o.names {
-			delete(o.names, old)
-			break
-		}
-	}
-	o.names[addr] = names[0]
-	return nil
-}
-
-// of returns the name, "" when there is none.
-func (o *origins) of(addr netip.Addr) string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.names[addr]
 }

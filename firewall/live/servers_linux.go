@@ -16,7 +16,6 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/firewall/guard"
-	"github.com/org/claude-sandbox/firewall/kernel"
 	"github.com/org/claude-sandbox/firewall/operation"
 	"github.com/org/claude-sandbox/firewall/relay"
 	"github.com/org/claude-sandbox/firewall/resolver"
@@ -29,13 +28,9 @@ const cachedAnswers = 2048
 // servers are the resolver, the guard and the relay. Each starts with the first
 // policy that needs it and runs until the process ends.
 type servers struct {
-	kernel    *kernel.Kernel
-	resolvers Resolvers
+	options   Options
 	installer resolver.Installer
 	record    func(audit.Record) error
-	complete  func(*audit.Record)
-	publish   func([]byte) error
-	memory    *operation.Memory
 	failures  chan error // has room for two sockets of each
 
 	resolver   *resolver.Server
@@ -49,8 +44,7 @@ type servers struct {
 }
 
 func newServers(o Options, installer resolver.Installer, record func(audit.Record) error) *servers {
-	return &servers{kernel: o.Kernel, resolvers: o.Resolvers, installer: installer, record: record, complete: o.Lookup.Complete,
-		publish: o.Publish, memory: o.Memory, failures: make(chan error, 4)}
+	return &servers{options: o, installer: installer, record: record, failures: make(chan error, 4)}
 }
 
 // start starts what the policy needs and does not run yet.
@@ -78,7 +72,7 @@ func (s *servers) openHosts(hosts []operation.Host) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.relay == nil {
-		s.relay = relay.New(relay.Options{Publish: s.publish, Roots: relay.SystemRoots, Record: s.record, Memory: s.memory})
+		s.relay = relay.New(relay.Options{Publish: s.options.Publish, Roots: relay.SystemRoots, Record: s.record, Memory: s.options.Memory})
 	}
 	return s.relay.SetHosts(hosts)
 }
@@ -116,7 +110,7 @@ func (s *servers) startResolver(ctx context.Context, p *firewall.Policy) error {
 	if err != nil {
 		return err
 	}
-	ipv6 := s.kernel.Facts().IPv6
+	ipv6 := s.options.Kernel.Facts().IPv6
 	if s.resolverAt, err = listen(firewall.ResolverPort, ipv6, openResolver); err != nil {
 		return err
 	}
@@ -125,22 +119,22 @@ func (s *servers) startResolver(ctx context.Context, p *firewall.Policy) error {
 		Policy:    p,
 		Installer: s.installer,
 		Record:    s.record,
-		Complete:  s.complete,
+		Complete:  s.options.Lookup.Complete,
 		Meant: func(client netip.AddrPort, proto firewall.Proto) netip.AddrPort {
 			server := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port)
 			if client.Addr().Is6() {
 				server = netip.AddrPortFrom(netip.IPv6Loopback(), port)
 			}
-			meant, _ := s.kernel.Meant(proto, client, server)
+			meant, _ := s.options.Kernel.Meant(proto, client, server)
 			return meant
 		},
-		Upstreams: s.resolvers.Servers(),
+		Upstreams: s.options.Resolvers.Servers(),
 		Dialer:    net.Dialer{Control: mark},
 		FirstPort: first,
 		LastPort:  last,
 		Cache:     cachedAnswers,
-		MixCase:   !slices.ContainsFunc(s.resolvers.Addrs, netip.Addr.IsLoopback),
-		Search:    s.resolvers.Search,
+		MixCase:   !slices.ContainsFunc(s.options.Resolvers.Addrs, netip.Addr.IsLoopback),
+		Search:    s.options.Resolvers.Search,
 		NoIPv6:    !ipv6,
 	})
 	for _, e := range s.resolverAt {
@@ -152,7 +146,7 @@ func (s *servers) startResolver(ctx context.Context, p *firewall.Policy) error {
 }
 
 func (s *servers) startGuard(ctx context.Context, p *firewall.Policy) (err error) {
-	if s.guardAt, err = listen(firewall.GuardPort, s.kernel.Facts().IPv6, openGuard); err != nil {
+	if s.guardAt, err = listen(firewall.GuardPort, s.options.Kernel.Facts().IPv6, openGuard); err != nil {
 		return err
 	}
 	s.guard = guard.New(guard.Options{
