@@ -251,29 +251,9 @@ func aligned(size int) int { return (size + 3) &^ 3 }
 
 func be32(v uint32) []byte { return binary.BigEndian.AppendUint32(nil, v) }
 
-// subscription is a message that has the kernel send packets to a socket.
-type subscription struct {
-	kind     uint16
-	resource uint16 // the group or the queue
-	settings []setting
-}
-
-type setting struct {
-	kind  uint16
-	value []byte
-}
-
-// fill writes what the subscription says into a message.
-func (s subscription) fill(m *message) {
-	m.netfilter(unix.AF_UNSPEC, s.resource)
-	for _, a := range s.settings {
-		m.attribute(a.kind, a.value...)
-	}
-}
-
-// subscribe opens a socket that receives packets; it errs unless the kernel
-// agrees.
-func subscribe(s subscription) (*conn, error) {
+// subscribe opens a socket that receives the packets that a message asks for; it errs
+// unless the kernel agrees.
+func subscribe(kind uint16, fill func(*message)) (*conn, error) {
 	c, err := dial(unix.NETLINK_NETFILTER)
 	if err != nil {
 		return nil, err
@@ -289,7 +269,7 @@ func subscribe(s subscription) (*conn, error) {
 		})
 	}
 	if err == nil {
-		err = c.ask(s.kind, unix.NLM_F_ACK, s.fill, nil)
+		err = c.ask(kind, unix.NLM_F_ACK, fill, nil)
 	}
 	if err == nil {
 		err = c.file.SetReadDeadline(time.Time{}) // packets come when they come

@@ -19,7 +19,10 @@ func FuzzReportedPacket(f *testing.F) {
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		message := make([]byte, 20)
 		binary.NativeEndian.PutUint16(message[4:], unix.NFNL_SUBSYS_ULOG<<8)
-		for _, a := range []setting{{nfulaPayload, packet}, {nfulaUID, []byte{0, 0, 3, 232}}, {nfulaSeq, []byte{0, 0, 0, 7}}} {
+		for _, a := range []struct {
+			kind  uint16
+			value []byte
+		}{{nfulaPayload, packet}, {nfulaUID, []byte{0, 0, 3, 232}}, {nfulaSeq, []byte{0, 0, 0, 7}}} {
 			if len(a.value) > 1<<15 {
 				t.Skip()
 			}

@@ -67,7 +67,11 @@ func (k *Kernel) OpenRefusals() (*Refusals, error) {
 func (r *Refusals) Drain() error {
 	var errs []error
 	for i, c := range r.sockets {
-		if err := c.send(configKind, unix.NLM_F_ACK, groups[i].config(setting{nfulaCfgCmd, []byte{nfulnlCfgCmdUnbind}}).fill); err != nil {
+		err := c.send(configKind, unix.NLM_F_ACK, func(m *message) {
+			m.netfilter(unix.AF_UNSPEC, groups[i].number)
+			m.attribute(nfulaCfgCmd, nfulnlCfgCmdUnbind)
+		})
+		if err != nil {
 			errs = append(errs, fmt.Errorf("ending the reports of refused packets: %w", err))
 		}
 	}
@@ -166,28 +170,23 @@ const (
 	nfulaSeq     = 12
 )
 
+const configKind = unix.NFNL_SUBSYS_ULOG<<8 | nfulnlMsgConfig
+
 func (g logGroup) open() (*conn, error) {
-	settings := []setting{
-		{nfulaCfgCmd, []byte{nfulnlCfgCmdBind}},
-		{nfulaCfgMode, append(be32(packetBytes), nfulnlCopyPacket, 0)},
-		{nfulaCfgQthresh, be32(g.batch)},
-		{nfulaCfgFlags, []byte{0, nfulnlCfgFSeq}},
-	}
-	if g.delay > 0 {
-		settings = append(settings, setting{nfulaCfgTimeout, be32(g.delay)})
-	}
-	c, err := subscribe(g.config(settings...))
+	c, err := subscribe(configKind, func(m *message) {
+		m.netfilter(unix.AF_UNSPEC, g.number)
+		m.attribute(nfulaCfgCmd, nfulnlCfgCmdBind)
+		m.attribute(nfulaCfgMode, append(be32(packetBytes), nfulnlCopyPacket, 0)...)
+		m.attribute(nfulaCfgQthresh, be32(g.batch)...)
+		m.attribute(nfulaCfgFlags, 0, nfulnlCfgFSeq)
+		if g.delay > 0 {
+			m.attribute(nfulaCfgTimeout, be32(g.delay)...)
+		}
+	})
 	if err != nil {
 		return nil, fmt.Errorf("binding NFLOG group %d: %w", g.number, err)
 	}
 	return c, nil
-}
-
-const configKind = unix.NFNL_SUBSYS_ULOG<<8 | nfulnlMsgConfig
-
-// config is a message that configures the group.
-func (g logGroup) config(settings ...setting) subscription {
-	return subscription{configKind, g.number, settings}
 }
 
 // logMessage is what is wanted of one reported packet.

@@ -31,13 +31,14 @@ func (k *Kernel) OpenHolder() (*Holder, error) {
 	if !k.queue {
 		return nil, fmt.Errorf("listening for held packets: %w: nfnetlink_queue or xt_NFQUEUE", ErrMissingModule)
 	}
-	c, err := subscribe(subscription{unix.NFNL_SUBSYS_QUEUE<<8 | nfqnlMsgConfig, firewall.HoldQueue, []setting{
-		{nfqaCfgCmd, []byte{nfqnlCfgCmdBind, 0, 0, 0}},
-		{nfqaCfgParams, append(be32(packetBytes), nfqnlCopyPacket)},
-		{nfqaCfgQueueMaxlen, be32(maxHeld)},
-		{nfqaCfgMask, be32(nfqaCfgFFailOpen | nfqaCfgFUIDGID)},
-		{nfqaCfgFlags, be32(nfqaCfgFFailOpen | nfqaCfgFUIDGID)}, // "open" is on to the filter table
-	}})
+	c, err := subscribe(unix.NFNL_SUBSYS_QUEUE<<8|nfqnlMsgConfig, func(m *message) {
+		m.netfilter(unix.AF_UNSPEC, firewall.HoldQueue)
+		m.attribute(nfqaCfgCmd, nfqnlCfgCmdBind, 0, 0, 0)
+		m.attribute(nfqaCfgParams, append(be32(packetBytes), nfqnlCopyPacket)...)
+		m.attribute(nfqaCfgQueueMaxlen, be32(maxHeld)...)
+		m.attribute(nfqaCfgMask, be32(nfqaCfgFFailOpen|nfqaCfgFUIDGID)...)
+		m.attribute(nfqaCfgFlags, be32(nfqaCfgFFailOpen|nfqaCfgFUIDGID)...) // "open" is on to the filter table
+	})
 	if err != nil {
 		return nil, fmt.Errorf("listening for held packets: %w", err)
 	}
