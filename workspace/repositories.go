@@ -137,39 +137,6 @@ func bareStops(dir string) []string {
 	return []string{obeyed.BareStop}
 }
 
-// insideGit lists what git obeys in the folders of submodules and worktrees
-// below a repository's own folder.
-func insideGit(dir, repository string) (protect []string) {
-	worktrees, _ := os.ReadDir(filepath.Join(dir, filepath.FromSlash(repository), "worktrees"))
-	for _, w := range worktrees {
-		if w.IsDir() {
-			at := path.Join(repository, "worktrees", w.Name())
-			protect = append(protect, at+"/commondir", at+"/gitdir", at+"/config.worktree")
-		}
-	}
-	modules := filepath.Join(dir, filepath.FromSlash(repository), "modules")
-	left := scanLimit
-	_ = filepath.WalkDir(modules, func(file string, d fs.DirEntry, err error) error {
-		if left--; left == 0 {
-			return fs.SkipAll
-		}
-		if err != nil || !d.IsDir() {
-			return nil
-		}
-		// Names of submodules may hold slashes, so any depth is possible.
-		if _, err := os.Lstat(filepath.Join(file, "HEAD")); err != nil {
-			return nil
-		}
-		if rel, err := filepath.Rel(dir, file); err == nil {
-			rel = filepath.ToSlash(rel)
-			protect = append(protect, obeyed.GitPaths(rel)...)
-			protect = append(protect, insideGit(dir, rel)...)
-		}
-		return fs.SkipDir
-	})
-	return protect
-}
-
 // configTime bounds reading git's configuration, which may include a pipe.
 const configTime = 5 * time.Second
 

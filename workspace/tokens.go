@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"context"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -19,14 +20,31 @@ const maxConfig = 1 << 20
 // and submodules among them, that hold a credential. The agent reads them like
 // every other file.
 func LeftTokens(dir string) []string {
-	paths := append(obeyed.GitPaths(".git"), insideGit(dir, ".git")...)
+	paths := gitFiles(dir, ".git")
 	found := findRepositories(context.Background(), dir).found
 	for _, rel := range slices.Sorted(maps.Keys(found)) {
-		if kind := found[rel]; kind == obeyed.GitFolder || kind == obeyed.BareFolder {
-			paths = append(append(paths, obeyed.GitPaths(rel)...), insideGit(dir, rel)...)
+		if kind := found[rel]; rel != ".git" && (kind == obeyed.GitFolder || kind == obeyed.BareFolder) {
+			paths = append(paths, gitFiles(dir, rel)...)
 		}
 	}
 	return leftTokens(dir, paths)
+}
+
+// gitFiles lists the files with names of git's in a repository's own folder, at any
+// depth: its submodules and worktrees have theirs there.
+func gitFiles(dir, repository string) (rels []string) {
+	left := scanLimit
+	_ = filepath.WalkDir(filepath.Join(dir, filepath.FromSlash(repository)), func(file string, d fs.DirEntry, err error) error {
+		if left--; left < 0 {
+			return fs.SkipAll
+		}
+		if err == nil && obeyed.IsGitFile(d.Name()) {
+			rel, _ := filepath.Rel(dir, file) // it is below dir
+			rels = append(rels, filepath.ToSlash(rel))
+		}
+		return nil
+	})
+	return rels
 }
 
 // leftTokens lists those of the paths below dir that are a git configuration

@@ -32,10 +32,11 @@ func Apply(ctx context.Context, folder string, commits []Commits) error {
 	var create strings.Builder
 	for _, c := range commits {
 		ref := "refs/heads/" + c.Branch
-		if there, err := host.git(ctx, nil, "rev-parse", "--verify", "--quiet", ref); err == nil {
-			if strings.TrimSpace(there) == c.Head {
-				continue
-			}
+		switch host.at(ctx, ref) {
+		case "":
+		case c.Head:
+			continue
+		default:
 			return diag.WithHint(fmt.Errorf("the branch %s is in %s already, at another commit", c.Branch, store.Dir), "rename it with 'git "+
 				"branch -m %s NAME', and try again", c.Branch)
 		}
@@ -71,11 +72,11 @@ func Apply(ctx context.Context, folder string, commits []Commits) error {
 // where there is no commit yet. A HEAD that git cannot read may have any.
 func KeepsHead(ctx context.Context, c Commits) (keeps, born bool) {
 	host := &scratch{dir: c.Dir}
-	head, err := host.git(ctx, nil, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-	if err != nil {
+	head := host.at(ctx, "HEAD^{commit}")
+	if head == "" {
 		return host.isUnborn(ctx, c.Common), false
 	}
-	_, err = host.git(ctx, nil, "merge-base", "--is-ancestor", strings.TrimSpace(head), c.Head)
+	_, err := host.git(ctx, nil, "merge-base", "--is-ancestor", head, c.Head)
 	return err == nil, true
 }
 

@@ -32,12 +32,11 @@ func Commit(ctx context.Context, folder, branch, message string, paths []string)
 	}
 	prefix = filepath.ToSlash(prefix)
 	found := &scratch{dir: dir}
-	head, err := found.git(ctx, nil, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-	if err != nil {
+	head := found.at(ctx, "HEAD^{commit}")
+	if head == "" {
 		return "", diag.WithHint(errors.New("the repository has no commit yet"), "make a first one")
 	}
-	head = strings.TrimSpace(head)
-	if _, err := found.git(ctx, nil, "rev-parse", "--verify", "--quiet", "refs/heads/"+branch); err == nil {
+	if found.at(ctx, "refs/heads/"+branch) != "" {
 		return "", diag.WithHint(fmt.Errorf("the branch %s is there already", branch), "rename it with 'git branch -m %s NAME'", branch)
 	}
 	root, err := os.OpenRoot(folder)
@@ -193,6 +192,5 @@ func Drop(ctx context.Context, c Commits) (bool, error) {
 // IsApplied reports whether the branch is in the host's repository as Apply makes it.
 func IsApplied(ctx context.Context, c Commits) bool {
 	host := &scratch{dir: c.Dir}
-	there, err := host.git(ctx, nil, "rev-parse", "--verify", "--quiet", "refs/heads/"+c.Branch)
-	return err == nil && strings.TrimSpace(there) == c.Head
+	return host.at(ctx, "refs/heads/"+c.Branch) == c.Head
 }

@@ -1,13 +1,11 @@
 package gitdir
 
 import (
-	"bufio"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -142,11 +140,11 @@ func (r *scratch) touched(ctx context.Context, host *scratch, c Commits) (files 
 
 // base is the commit at which a branch and the host's HEAD part; "" = they share none.
 func (r *scratch) base(ctx context.Context, host *scratch, head string) string {
-	here, err := host.git(ctx, nil, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-	if err != nil {
+	here := host.at(ctx, "HEAD^{commit}")
+	if here == "" {
 		return ""
 	}
-	base, err := r.git(ctx, nil, "merge-base", strings.TrimSpace(here), head)
+	base, err := r.git(ctx, nil, "merge-base", here, head)
 	if err != nil {
 		return ""
 	}
@@ -221,64 +219,74 @@ func (r *scratch) fill(ctx context.Context, found []Difference, ids [][2]string)
 			}
 		}
 	}
-	if len(names) == 0 {
-		return nil
-	}
-	text, err := r.git(ctx, strings.NewReader(strings.Join(names, "\n")+"\n"), "cat-file", "--batch-check=%(objectname) %(objectsize)")
-	if err != nil {
-		return err
-	}
-	sizes, wanted, left := map[string]int64{}, []string(nil), int64(maxBlobs)
-	for line := range strings.Lines(text) {
-		name, number, _ := strings.Cut(strings.TrimSpace(line), " ")
-		size, err := strconv.ParseInt(number, 10, 64)
-		if _, known := sizes[name]; err != nil || known {
-			continue // such as "missing", in a partial clone
-		}
-		sizes[name] = size
-		if size <= maxBlob && size <= left {
-			left -= size
-			wanted = append(wanted, name)
-		}
-	}
-	contents, err := r.contents(ctx, wanted, sizes)
+	o, err := r.read(ctx, names)
 	if err != nil {
 		return err
 	}
 	for i := range found {
 		d := &found[i]
-		d.OldSize, d.NewSize = sizes[ids[i][0]], sizes[ids[i][1]]
-		d.Old, d.New = contents[ids[i][0]], contents[ids[i][1]]
+		d.OldSize, d.NewSize = o.sizes[ids[i][0]], o.sizes[ids[i][1]]
+		d.Old, d.New = o.contents[ids[i][0]], o.contents[ids[i][1]]
 	}
 	return nil
 }
 
-// contents reads blobs, trees and commits of known sizes.
-func (r *scratch) contents(ctx context.Context, names []string, sizes map[string]int64) (map[string][]byte, error) {
-	contents := map[string][]byte{}
-	if len(names) == 0 {
-		return contents, nil
-	}
-	text, err := r.git(ctx, strings.NewReader(strings.Join(names, "\n")+"\n"), "cat-file", "--batch")
-	if err != nil {
-		return nil, err
-	}
-	in := bufio.NewReader(strings.NewReader(text))
-	for _, name := range names {
-		head, err := in.ReadString('\n')
-		hash, kindAndSize, _ := strings.Cut(head, " ")
-		kind, size, _ := strings.Cut(strings.TrimSuffix(kindAndSize, "\n"), " ")
-		if err != nil || hash != name || kind != "blob" && kind != "tree" && kind != "commit" || size != strconv.FormatInt(sizes[name], 10) {
-			return nil, errors.New("git's answer has another form than expected")
-		}
-		content := make([]byte, sizes[name])
-		if _, err := io.ReadFull(in, content); err != nil {
-			return nil, err
-		}
-		contents[name] = content
-		if _, err := in.Discard(1); err != nil {
-			return nil, err
-		}
-	}
-	return contents, nil
+// objects are blobs, trees and commits by their names.
+type objects struct {
+	kinds    map[string]string // "blob", "tree", "commit" or "tag"
+	sizes    map[string]int64
+	contents map[string][]byte // those within the bounds
+	order    []string          // of contents
+	all      bool              // nothing is beyond the bounds
 }
+
+// read reads objects, within the bounds. A name may stand there more than once, and one
+// that is missing, as in a partial clone, is left out.
+func (r *scratch) read(ctx context.Context, names []string) (o objects, err error) {
+	o = objects{kinds: map[string]string{}, sizes: map[string]int64{}, contents: map[string][]byte{}, all: true}
+	if len(names) == 0 {
+		return o, nil
+	}
+	text, err := r.git(ctx, strings.NewReader(strings.Join(names, "\n")+"\n"), "cat-file",
+		"--batch-check=%(objectname) %(objecttype) %(objectsize)")
+	if err != nil {
+		return o, err
+	}
+	left := int64(maxBlobs)
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) != 3 || o.kinds[fields[0]] != "" {
+			continue
+		}
+		name, size := fields[0], int64(0)
+		if size, err = strconv.ParseInt(fields[2], 10, 64); err != nil {
+			return o, errAnswer
+		}
+		o.kinds[name], o.sizes[name] = fields[1], size
+		switch {
+		case fields[1] == "tag":
+		case size > maxBlob || size > left:
+			o.all = false
+		default:
+			left -= size
+			o.order = append(o.order, name)
+		}
+	}
+	if len(o.order) == 0 {
+		return o, nil
+	}
+	if text, err = r.git(ctx, strings.NewReader(strings.Join(o.order, "\n")+"\n"), "cat-file", "--batch"); err != nil {
+		return o, err
+	}
+	for _, name := range o.order {
+		head, rest, _ := strings.Cut(text, "\n")
+		size := int(o.sizes[name])
+		if head != fmt.Sprintf("%s %s %d", name, o.kinds[name], size) || len(rest) <= size {
+			return o, errAnswer
+		}
+		o.contents[name], text = []byte(rest[:size]), rest[size+1:]
+	}
+	return o, nil
+}
+
+var errAnswer = errors.New("git's answer has another form than expected")

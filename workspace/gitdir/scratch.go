@@ -111,6 +111,15 @@ func (r *scratch) git(ctx context.Context, stdin io.Reader, args ...string) (str
 	return out.String(), nil
 }
 
+// at is the object that a name such as a ref stands for; "" = none.
+func (r *scratch) at(ctx context.Context, name string) string {
+	text, err := r.git(ctx, nil, "rev-parse", "--verify", "--quiet", name)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(text)
+}
+
 // count is how many commits hash leads to that neither the host nor without has.
 func (r *scratch) count(ctx context.Context, hash string, without []string) (int, error) {
 	kind, err := r.git(ctx, nil, "cat-file", "-t", hash)

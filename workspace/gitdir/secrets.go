@@ -7,7 +7,6 @@ import (
 	"errors"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/redact"
@@ -125,46 +124,25 @@ func (r *scratch) search(ctx context.Context, c *Commits, f *redact.Finder) erro
 		paths[name] = path
 		names = append(names, name)
 	}
-	text, err := r.git(ctx, strings.NewReader(strings.Join(names, "\n")+"\n"), "cat-file",
-		"--batch-check=%(objectname) %(objecttype) %(objectsize)")
+	o, err := r.read(ctx, names)
 	if err != nil {
 		return err
 	}
-	sizes, trees, wanted, left, all := map[string]int64{}, map[string]bool{}, []string(nil), int64(maxBlobs), true
-	for line := range strings.Lines(text) {
-		fields := strings.Fields(line)
-		if len(fields) != 3 || fields[1] == "tag" || fields[1] == "missing" {
-			continue
-		}
-		trees[fields[0]] = fields[1] == "tree"
-		size, err := strconv.ParseInt(fields[2], 10, 64)
-		if err != nil || size > maxBlob || size > left {
-			all = false
-			continue
-		}
-		left -= size
-		sizes[fields[0]] = size
-		wanted = append(wanted, fields[0])
-	}
-	contents, err := r.contents(ctx, wanted, sizes)
-	if err != nil {
-		return err
-	}
-	for _, name := range wanted {
+	for _, name := range o.order {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if trees[name] {
-			if err := c.searchTree(ctx, paths[name], contents[name], len(name)/2, f); err != nil {
+		if o.kinds[name] == "tree" {
+			if err := c.searchTree(ctx, paths[name], o.contents[name], len(name)/2, f); err != nil {
 				return err
 			}
 			continue
 		}
-		for _, p := range f.Find(contents[name]) {
+		for _, p := range f.Find(o.contents[name]) {
 			c.addSecret(SecretIn{Place: p, Object: name, Path: hidden(paths[name], f)})
 		}
 	}
-	c.Unsearched = !all || len(c.Secrets) >= maxSecrets
+	c.Unsearched = !o.all || len(c.Secrets) >= maxSecrets
 	return nil
 }
 
