@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -41,10 +42,8 @@ func parseFlags(fs *flag.FlagSet, args []string) ([]string, error) {
 
 // splitCommand divides args at the first "--"; found says whether there is one.
 func splitCommand(args []string) (flags, command []string, found bool) {
-	for i, a := range args {
-		if a == "--" {
-			return args[:i], args[i+1:], true
-		}
+	if i := slices.Index(args, "--"); i >= 0 {
+		return args[:i], args[i+1:], true
 	}
 	return args, nil, false
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -123,12 +124,7 @@ func (who Who) inGroup(gid int) bool {
 	if who.Anyone {
 		return gid != 0
 	}
-	for _, g := range who.GIDs {
-		if g == gid {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(who.GIDs, gid)
 }
 
 func hasACL(path string) bool {
