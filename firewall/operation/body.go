@@ -4,13 +4,34 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
+
+	"github.com/org/claude-sandbox/firewall/operation/strictjson"
 )
 
 // ErrLong means that a body is longer than an operation may be.
 var ErrLong = errors.New("the body is longer than this operation's may be")
 
+// ErrNoRoom means that bodies that are judged take all the memory that there is for them.
+var ErrNoRoom = errors.New("too many large requests at a time")
+
 // firstPeek is how much of a body is read first, in bytes.
 const firstPeek = 4 << 10
+
+const (
+	maxHeld    = 64 << 20 // bytes of all bodies together
+	maxParsing = 4        // bodies at a time: what is made of one takes many times its size
+)
+
+// Room bounds the memory that the bodies of many requests take together. It is safe for
+// concurrent use.
+type Room struct {
+	held    atomic.Int64  // bytes
+	parsing chan struct{} // holds a value for each body that is parsed
+}
+
+// NewRoom returns a room in which there is nothing.
+func NewRoom() *Room { return &Room{parsing: make(chan struct{}, maxParsing)} }
 
 // Body is the body of a request, of which judges look at the first bytes.
 // Nothing is lost: Rest returns all of it.
@@ -18,16 +39,65 @@ type Body struct {
 	from io.Reader
 	read []byte
 	end  error
+
+	room    *Room
+	held    int // bytes of the room
+	parsing bool
 }
 
-// NewBody returns a body of which nothing is read yet.
-func NewBody(from io.Reader) *Body { return &Body{from: from} }
+// NewBody returns a body in a room of its own, of which nothing is read yet.
+func NewBody(from io.Reader) *Body { return NewRoom().Body(from) }
+
+// Body returns a body of which nothing is read yet. Free ends it.
+func (r *Room) Body(from io.Reader) *Body { return &Body{from: from, room: r} }
+
+// hold takes n bytes of the room.
+func (b *Body) hold(n int) bool {
+	if b.room.held.Add(int64(n)) > maxHeld {
+		b.room.held.Add(-int64(n))
+		return false
+	}
+	b.held += n
+	return true
+}
+
+// Judged lets other bodies be parsed. Whoever has the decision calls it.
+func (b *Body) Judged() {
+	if b.parsing {
+		b.parsing = false
+		<-b.room.parsing
+	}
+}
+
+// Free gives back what the body holds. Its bytes must not be used afterwards.
+func (b *Body) Free() {
+	b.Judged()
+	b.room.held.Add(-int64(b.held))
+	b.read, b.held, b.end = nil, 0, io.EOF
+}
+
+// parse waits until there is room for what becomes of a text, until Judged.
+func (b *Body) parse(text []byte) (map[string]any, error) {
+	b.beginParsing()
+	return strictjson.Object(text)
+}
+
+func (b *Body) beginParsing() {
+	if !b.parsing {
+		b.room.parsing <- struct{}{}
+		b.parsing = true
+	}
+}
 
 // Peek returns the first n bytes, fewer with io.EOF when the body ends before.
 func (b *Body) Peek(n int) ([]byte, error) {
 	for n > len(b.read) && b.end == nil { // in steps: most bodies are far smaller than what is asked for
 		had := len(b.read)
-		b.read = append(b.read, make([]byte, min(n-had, max(had, firstPeek)))...)
+		more := min(n-had, max(had, firstPeek))
+		if !b.hold(more) {
+			return b.read, ErrNoRoom
+		}
+		b.read = append(b.read, make([]byte, more)...)
 		got, err := io.ReadFull(b.from, b.read[had:])
 		b.read = b.read[:had+got]
 		if errors.Is(err, io.ErrUnexpectedEOF) {

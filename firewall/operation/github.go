@@ -1,13 +1,12 @@
 package operation
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/org/claude-sandbox/firewall/operation/strictjson"
 )
 
 // github is what "github:OWNER/REPO pulls.create, issues.comment" entries allow at
@@ -169,8 +168,8 @@ func (g *github) judgeREST(d *Decision, call githubCall, req *Request, body *Bod
 	}
 	reads := req.Method == http.MethodGet || req.Method == http.MethodHead
 	switch {
-	case reads && readsForeign(below):
-		d.Reason = "the answer may hold what is in other repositories, and an entry is for one alone"
+	case reads && isClosedRead(below):
+		d.Reason = "the answer may hold secrets, or what is in other repositories, and an entry is for one alone"
 		return
 	case reads && !call.uploads:
 		g.allow(d, call.site, repo, githubRead)
@@ -189,13 +188,13 @@ func (g *github) judgeREST(d *Decision, call githubCall, req *Request, body *Bod
 	g.allow(d, call.site, repo, name)
 }
 
-func readsForeign(segments []string) bool {
+func isClosedRead(segments []string) bool {
 	text := strings.TrimSuffix(lowerASCII(strings.Join(segments, "/")), "/")
 	if strings.HasPrefix(text, "compare/") && strings.Contains(text, ":") {
 		return true // a fork's branch, "OWNER:BRANCH"
 	}
 	below := strings.Split(text, "/")
-	return slices.ContainsFunc(githubForeignReads, func(pattern string) bool { return matchPattern(strings.Split(pattern, "/"), below) })
+	return slices.ContainsFunc(githubClosedReads, func(pattern string) bool { return matchPattern(strings.Split(pattern, "/"), below) })
 }
 
 func findGitHubRoute(req *Request, uploads bool, below []string) (githubRoute, bool) {
@@ -231,11 +230,21 @@ func (r githubRoute) read(req *Request, repo []string, body *Body) (name string,
 	if len(text) == 0 {
 		text = []byte("{}")
 	}
-	members, err := strictjson.Object(text)
+	members, err := parseGitHubBody(req, body, text)
 	if err != nil {
 		return "", err
 	}
 	return r.check(repo, members)
+}
+
+// parseGitHubBody reads JSON. GitHub takes it under any type, such as curl's usual one of a
+// form, as which the text must not be readable then.
+func parseGitHubBody(req *Request, body *Body, text []byte) (map[string]any, error) {
+	kind := strings.ToLower(strings.Join(req.Header["Content-Type"], ","))
+	if !strings.Contains(kind, "json") && bytes.ContainsAny(text, "&;") && bytes.Contains(text, []byte("=")) {
+		return nil, errors.New("the body is JSON and could be read as a form: send it with the type application/json")
+	}
+	return body.parse(text)
 }
 
 // checkHead takes a pull request from the repository itself.

@@ -48,9 +48,12 @@ var githubRoutes = []githubRoute{
 	{name: "releases.upload", method: http.MethodPost, pattern: "releases/*/assets", uploads: true},
 }
 
-// githubForeignReads are requests below a repository that answer with texts of
-// others: what mentions an issue, and issues above and below it.
-var githubForeignReads = []string{"issues/*/timeline", "issues/*/parent", "issues/*/sub_issues", "issues/*/dependencies/**"}
+// githubClosedReads are requests below a repository that answer with texts of others
+// (what mentions an issue, and issues above and below it) or with secrets.
+var githubClosedReads = []string{
+	"issues/*/timeline", "issues/*/parent", "issues/*/sub_issues", "issues/*/dependencies/**",
+	"secret-scanning/**", "hooks/*/deliveries/**", "hooks/*/config",
+}
 
 // githubMutation is a mutation of GraphQL: the operation, the members of its input
 // that name what it changes, by ids, and the others that it may have.

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-
-	"github.com/org/claude-sandbox/firewall/operation/strictjson"
 )
 
 // gitlab is what "gitlab:GROUP/PROJECT mergerequests.create" entries allow at GitLab's
@@ -109,8 +107,9 @@ func checkGitLabRequest(req *Request) error {
 	as := len(req.Header["Sudo"]) > 0
 	for parameter := range strings.FieldsFuncSeq(req.Query, isSeparator) {
 		name, _, _ := strings.Cut(parameter, "=")
-		as = as || strings.HasPrefix(lowerASCII(name), "sudo")
-		if strings.HasPrefix(lowerASCII(name), "from_project") {
+		name = lowerASCII(decodedName(name))
+		as = as || strings.HasPrefix(name, "sudo")
+		if strings.HasPrefix(name, "from_project") {
 			return errors.New("the answer may hold what is in other projects, and an entry is for one alone")
 		}
 	}
@@ -176,7 +175,7 @@ func (r gitlabRoute) check(req *Request, body *Body) error {
 	if kind, _, err := mime.ParseMediaType(req.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return errors.New("the body is no JSON, and GitLab reads other forms in ways that are not known here")
 	}
-	members, err := strictjson.Object(text)
+	members, err := body.parse(text)
 	if err != nil {
 		return err
 	}

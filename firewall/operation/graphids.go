@@ -6,41 +6,42 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/org/claude-sandbox/firewall/operation/strictjson"
 )
 
 // maxGraphResponse bounds the response that is read for its ids, in bytes.
 const maxGraphResponse = 4 << 20
 
 // observer remembers of which repository the ids are that the response gives.
-func (s *graphShape) observer(ids siteIDs) func(int, http.Header) io.WriteCloser {
+func (s *graphShape) observer(ids siteIDs, body *Body) func(int, http.Header) io.WriteCloser {
 	return func(status int, header http.Header) io.WriteCloser {
 		if status != http.StatusOK || !strings.HasPrefix(header.Get("Content-Type"), "application/json") || len(header["Content-Encoding"]) > 0 {
 			return nil
 		}
-		return &graphResponse{shape: s, ids: ids}
+		return &graphResponse{shape: s, ids: ids, body: body}
 	}
 }
 
 type graphResponse struct {
 	shape *graphShape
 	ids   siteIDs
+	body  *Body // of the request, which holds the text
 	text  []byte
+	over  bool // it is too long, and not read
 }
 
 func (r *graphResponse) Write(data []byte) (int, error) {
-	if len(r.text) <= maxGraphResponse {
+	if r.over = r.over || len(r.text)+len(data) > maxGraphResponse || !r.body.hold(len(data)); !r.over {
 		r.text = append(r.text, data...)
 	}
 	return len(data), nil
 }
 
 func (r *graphResponse) Close() error {
-	if len(r.text) > maxGraphResponse {
+	if r.over {
 		return nil
 	}
-	if members, err := strictjson.Object(r.text); err == nil {
+	defer r.body.Judged()
+	if members, err := r.body.parse(r.text); err == nil {
 		r.note(r.shape, members["data"])
 	}
 	return nil

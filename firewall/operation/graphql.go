@@ -10,8 +10,6 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
-
-	"github.com/org/claude-sandbox/firewall/operation/strictjson"
 )
 
 // Bounds of a document, so that none costs more to judge than to answer.
@@ -90,7 +88,7 @@ func (g *github) judgeGraphQL(d *Decision, site githubSite, m *Memory, req *Requ
 		g.allowCommon(d, site)
 	}
 	if d.Allowed {
-		d.Observe = doc.shape.observer(doc.ids)
+		d.Observe = doc.shape.observer(doc.ids, body)
 	}
 }
 
@@ -102,7 +100,7 @@ func readGraph(ids siteIDs, req *Request, body *Body) (*graphDocument, error) {
 	if err != nil {
 		return nil, err
 	}
-	members, err := strictjson.Object(text)
+	members, err := parseGitHubBody(req, body, text)
 	if err != nil {
 		return nil, err
 	}

@@ -3,8 +3,6 @@ package operation
 import (
 	"encoding/json"
 	"net/http"
-
-	"github.com/org/claude-sandbox/firewall/operation/strictjson"
 )
 
 const lfsType = "application/vnd.git-lfs+json"
@@ -61,7 +59,7 @@ func readBatch(header http.Header, body *Body) (gitAct, error) {
 	if err != nil {
 		return "", err
 	}
-	batch, err := strictjson.Object(text)
+	batch, err := body.parse(text)
 	if err != nil {
 		return "", err
 	}

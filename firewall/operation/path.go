@@ -29,6 +29,7 @@ var (
 	errPathDots    = errors.New(`the path holds a segment "." or ".."`)
 	errPathEmpty   = errors.New("the path holds an empty segment")
 	errPathText    = errors.New("the path holds bytes that are no UTF-8, which servers read differently")
+	errPathLook    = errors.New("the path holds a character that servers may take for a dot, a slash or another sign of paths")
 	errPathParams  = errors.New(`the path holds a segment with ";", which servers read differently`)
 	errNotThePath  = errors.New("the request's target is no path")
 	errAsteriskURI = errors.New(`the request's target is "*"`)
@@ -66,15 +67,18 @@ func ParsePath(raw string) (Path, error) {
 }
 
 // hasDots reports whether a decoded segment, or a part of one between encoded
-// slashes, is "." or "..".
+// slashes, is "." or "..", also with the dots and spaces that Windows leaves out at an end.
 func hasDots(segment string) bool {
 	for part := range strings.SplitSeq(segment, "/") {
-		if part == "." || part == ".." {
+		if strings.HasPrefix(part, ".") && strings.Trim(part, ". ") == "" {
 			return true
 		}
 	}
 	return false
 }
+
+// lookalikes are what Unicode's compatible forms (NFKC) make a sign of paths.
+const lookalikes = "\uff0e\u2024\u2025\ufe52\uff0f\uff3c\ufe68\uff05\ufe6a\uff1b\ufe54\uff1f\ufe56\uff03\ufe5f"
 
 func decodeSegment(part string) (segment string, slashes bool, err error) {
 	var out strings.Builder
@@ -107,6 +111,9 @@ func decodeSegment(part string) (segment string, slashes bool, err error) {
 	}
 	if !utf8.ValidString(out.String()) {
 		return "", false, errPathText
+	}
+	if strings.ContainsAny(out.String(), lookalikes) {
+		return "", false, errPathLook
 	}
 	return out.String(), slashes, nil
 }

@@ -162,7 +162,7 @@ func validRef(text string) bool {
 		return false
 	}
 	for _, c := range text {
-		if c <= ' ' || c == 0x7f || strings.ContainsRune(`~^:?*[\`, c) {
+		if c <= ' ' || isOdd(c) || strings.ContainsRune(`~^:?*[\`, c) { // people see refs, and HFS+ leaves invisible characters out
 			return false
 		}
 	}

@@ -10,8 +10,6 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-
-	"github.com/org/claude-sandbox/firewall/operation/strictjson"
 )
 
 // Downloads are GET and HEAD; what a table does not have is refused. Searching is
@@ -203,7 +201,7 @@ func checkAudit(req *Request, body *Body) error {
 	if err != nil {
 		return err
 	}
-	packages, err := strictjson.Object(text)
+	packages, err := body.parse(text)
 	if err != nil {
 		return err
 	}
@@ -232,6 +230,7 @@ func decodedWhole(header http.Header, body *Body, limit int) ([]byte, error) {
 	if codings := header["Content-Encoding"]; len(codings) > 1 || codings[0] != "gzip" {
 		return nil, errCoding
 	}
+	body.beginParsing()
 	rest := bytes.NewReader(text) // an io.ByteReader: nothing is read ahead of the end
 	unzipped, err := gzip.NewReader(rest)
 	if err != nil {
@@ -252,6 +251,10 @@ func decodedWhole(header http.Header, body *Body, limit int) ([]byte, error) {
 
 var errScope = errors.New("the token would be for more than pulling")
 
+// pullScope is a scope for pulling alone. The name may begin with a host and its port; a comma
+// would be between actions.
+var pullScope = regexp.MustCompile(`^repository:[^:,]+(:[0-9]+/[^:,]+)?:pull$`)
+
 // checkScope takes a request for a token by which images can be pulled, and nothing else.
 func checkScope(req *Request, _ *Body) error {
 	parameters, err := url.ParseQuery(req.Query)
@@ -267,7 +270,7 @@ func checkScope(req *Request, _ *Body) error {
 			continue
 		}
 		for scope := range strings.FieldsSeq(strings.Join(values, " ")) {
-			if !strings.HasPrefix(scope, "repository:") || !strings.HasSuffix(scope, ":pull") {
+			if !pullScope.MatchString(scope) {
 				return errScope
 			}
 			pulls++

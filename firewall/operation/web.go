@@ -176,7 +176,7 @@ func overrideHeader(header http.Header) string {
 func overrideParameter(query string) string {
 	for parameter := range strings.FieldsFuncSeq(query, isSeparator) {
 		name, _, _ := strings.Cut(parameter, "=")
-		if isOverride(name) || strings.Contains(name, "%") {
+		if isOverride(name) || isOverride(decodedName(name)) {
 			return "the parameter " + name
 		}
 	}

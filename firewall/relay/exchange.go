@@ -48,8 +48,19 @@ func (r *Relay) handler(silent *log.Logger) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		s := req.Context().Value(sessionKey{}).(*session)
-		x := &exchange{session: s, body: operation.NewBody(req.Body)}
+		select {
+		case r.requests <- struct{}{}:
+			defer func() { <-r.requests }()
+		default:
+			d := operation.Decision{Rule: ruleRelay, Reason: fmt.Sprintf("more than %d requests to opened hosts at a time", maxRequests)}
+			_ = s.recordDecision(d)
+			refuse(w, req, s.to, d, http.StatusServiceUnavailable)
+			return
+		}
+		x := &exchange{session: s, body: r.room.Body(req.Body)}
+		defer x.body.Free()
 		d, status := s.judge(req, x)
+		x.body.Judged()
 		if d.Allowed && s.broken != nil {
 			d.Allowed, d.Reason, status = false, s.why(s.broken), http.StatusBadGateway
 		}
@@ -164,6 +175,11 @@ func rewrite(p *httputil.ProxyRequest) {
 		}{body, closer}
 	}
 	if x.key != nil {
+		for field := range p.Out.Header { // such as Grpc-Accept-Encoding
+			if strings.HasSuffix(field, "Accept-Encoding") {
+				delete(p.Out.Header, field)
+			}
+		}
 		p.Out.URL.RawQuery = x.key.Attach(p.Out.Header, p.Out.URL.RawQuery)
 	}
 	if x.observe != nil || x.key != nil {

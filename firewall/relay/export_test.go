@@ -57,3 +57,6 @@ func CheckLeaf(t *testing.T, r *Relay, roots *x509.CertPool, names map[string]bo
 
 // LoseMemory makes judges fail that remember.
 func LoseMemory(r *Relay) { r.options.Memory = nil }
+
+// MaxRequests is maxRequests.
+const MaxRequests = maxRequests

@@ -417,8 +417,14 @@ func TestKeyedConnections(t *testing.T) {
 	for _, protocol := range protocols() {
 		h := newHost(t, []string{protocol}, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Connection", "close")
-			if r.URL.Path == "/v1/gzip" {
+			switch {
+			case r.URL.Path == "/v1/gzip":
 				w.Header().Set("Content-Encoding", "gzip")
+			case r.URL.Path == "/v1/messages": // of gRPC, each compressed by itself
+				w.Header().Set("Grpc-Accept-Encoding", "gzip")
+				w.Header().Set("Grpc-Encoding", "gzip")
+			case r.Header.Get("Grpc-Accept-Encoding") != "":
+				w.WriteHeader(http.StatusBadRequest)
 			}
 			_, _ = io.WriteString(w, strings.Repeat("x", 1<<20))
 		})
@@ -426,7 +432,9 @@ func TestKeyedConnections(t *testing.T) {
 		k := b.withKeys(map[string]string{"K": canary}, credential.Binding{Name: "K", For: "https://ok.test"})
 		client := b.client(protocol)
 		for range 5 {
-			res, err := client.Get("https://ok.test/v1/a")
+			req, _ := http.NewRequest(http.MethodGet, "https://ok.test/v1/a", nil)
+			req.Header.Set("Grpc-Accept-Encoding", "gzip")
+			res, err := client.Do(req)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -435,12 +443,14 @@ func TestKeyedConnections(t *testing.T) {
 			}
 			res.Body.Close()
 		}
-		res, err := client.Get("https://ok.test/v1/gzip")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if res.Body.Close(); res.StatusCode != http.StatusBadGateway {
-			t.Errorf("%s", res.Status)
+		for _, path := range []string{"gzip", "messages"} {
+			res, err := client.Get("https://ok.test/v1/" + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.Body.Close(); res.StatusCode != http.StatusBadGateway {
+				t.Errorf("%s: %s", path, res.Status)
+			}
 		}
 		k.inside.Close() // a process that is gone leaves the host closed
 		if res, err := client.Get("https://ok.test/v1/a"); err == nil {

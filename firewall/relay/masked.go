@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/org/claude-sandbox/firewall/credential"
@@ -42,8 +43,9 @@ func maskFields(h http.Header, key *credential.Key) {
 // maskBody masks a key in a body and in the trailers behind it. The length stays. A body
 // that is compressed, which was not asked for, or in other bytes than ASCII's could hide it.
 func maskBody(res *http.Response, key *credential.Key) error {
-	for _, coding := range res.Header["Content-Encoding"] {
-		if coding != "" && !strings.EqualFold(coding, "identity") {
+	for field, codings := range res.Header {
+		// Protocols inside bodies have fields of their own for this, such as Grpc-Encoding.
+		if strings.HasSuffix(field, "Encoding") && !strings.Contains(field, "Accept") && slices.ContainsFunc(codings, isCoding) {
 			return errors.New("it is compressed, and a compressed answer was not asked for")
 		}
 	}
@@ -67,6 +69,8 @@ func maskBody(res *http.Response, key *credential.Key) error {
 	}()
 	return nil
 }
+
+func isCoding(coding string) bool { return coding != "" && !strings.EqualFold(coding, "identity") }
 
 type closers []io.Closer
 

@@ -29,6 +29,7 @@ const (
 	maxResponseHead  = 256 << 10
 	maxAuthorities   = 32
 	maxStreams       = 200
+	maxRequests      = 512 // at a time, on all connections together: each has buffers of some 300 KiB
 	streamBuffer     = 256 << 10 // bytes
 	maxFrame         = 16 << 10  // bytes of one HTTP/2 frame: what every peer may send (RFC 9113 section 4.2)
 )
@@ -78,9 +79,11 @@ type Relay struct {
 	roots    func() (*x509.CertPool, error)
 	sessions tls.ClientSessionCache // of hosts
 	slots    chan struct{}
+	requests chan struct{} // holds a value for each that is under way
 	arrived  *arrivals
 	server   *http.Server
 	buffers  buffers
+	room     *operation.Room
 
 	mu          sync.Mutex
 	authorities []*authority // the first one that covers a name certifies it
@@ -91,7 +94,7 @@ type Relay struct {
 func New(o Options) *Relay {
 	r := &Relay{
 		options: o, roots: sync.OnceValues(o.Roots), sessions: tls.NewLRUClientSessionCache(64),
-		slots: make(chan struct{}, maxConnections), arrived: newArrivals(),
+		slots: make(chan struct{}, maxConnections), requests: make(chan struct{}, maxRequests), arrived: newArrivals(), room: operation.NewRoom(),
 	}
 	go func() { _, _ = r.roots() }()     // while no program of the agent's can have changed them; dial has the error
 	silent := log.New(io.Discard, "", 0) // net/http's lines are about clients' faults, which have records

@@ -35,7 +35,7 @@ func readRequest(r *http.Request, name string, port uint16) (*operation.Request,
 	switch r.Method {
 	case http.MethodConnect, http.MethodTrace, operation.WebSocket:
 		return nil, unreadable("%s is no operation", r.Method)
-	case http.MethodGet, http.MethodHead:
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		// There are servers that overlook it, and take it for the next request.
 		if r.ContentLength != 0 {
 			return nil, unreadable("a %s request has a body", r.Method)
@@ -90,7 +90,7 @@ func authorityOf(name string, port uint16) string {
 }
 
 // steering are fields by which a server takes a request for one with another
-// method, path or host. Servers read "_" for "-" in places.
+// method, path or host, as plainField writes them.
 var steering = []string{
 	"forwarded", "x-forwarded-host", "x-forwarded-prefix", "x-forwarded-uri", "x-forwarded-path", "x-forwarded-server", "x-forwarded-method",
 	"x-host", "x-original-host", "x-original-method", "x-original-uri", "x-original-url", "x-rewrite-url", "x-rewrite-uri",
@@ -98,19 +98,38 @@ var steering = []string{
 	"x-http-method", "x-http-method-override", "x-method-override", "x-envoy-original-path", "x-envoy-original-host",
 }
 
-// single are fields of which a server may take the first or the last.
-var single = []string{"authorization", "content-type", "content-encoding", "git-protocol", "if-match", "range"}
+// single are fields of which a server may take the first or the last, or another spelling.
+var single = []string{
+	"authorization", "content-type", "content-encoding", "content-length", "transfer-encoding", "host", "git-protocol", "if-match", "range",
+}
+
+// plainField is the name of a field as servers may read it that make a variable of it: in CGI
+// (RFC 3875 section 4.1.18) "-" and "_" are one letter, and for some servers each sign is.
+func plainField(name string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case 'A' <= c && c <= 'Z':
+			return c + ('a' - 'A')
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+			return c
+		}
+		return '-'
+	}, name)
+}
 
 func checkFields(r *http.Request) *unread {
 	count := 0
 	for field, values := range r.Header {
 		count += len(values)
-		plain := strings.ReplaceAll(strings.ToLower(field), "_", "-")
+		plain := plainField(field)
 		switch {
 		case slices.Contains(steering, plain):
 			return unreadable("%s makes servers take the request for another one", field)
-		case len(values) > 1 && slices.Contains(single, plain):
+		case !slices.Contains(single, plain):
+		case len(values) > 1:
 			return unreadable("the request has %s more than once", field)
+		case !strings.EqualFold(field, plain):
+			return unreadable("servers may read the field %s as %s", field, plain)
 		}
 	}
 	switch {

@@ -2,6 +2,7 @@ package relay_test
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/firewall/credential"
+	"github.com/org/claude-sandbox/firewall/operation"
+	"github.com/org/claude-sandbox/firewall/relay"
 )
 
 // Connections of every kind and end, many at a time, leave nothing behind: no goroutine of
@@ -136,3 +139,102 @@ func (x traces) exceeds(before, margin traces) bool {
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+// Attack: bodies that a judge must read whole, on many streams, none of which ends. They hold
+// no more than their room, and the requests of others are judged when they are gone.
+func TestAttackOperationBodiesThatDoNotEnd(t *testing.T) {
+	const streams, size = 190, 480 << 10 // 89 MiB
+	h := newHost(t, []string{"h2"}, nil)
+	b := newBox(t, h, "github:ok.test/acme/app issues.comment", usual)
+	c := b.client("h2")
+	ask := func(ctx context.Context, body io.Reader) int {
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://ok.test/api/graphql", body)
+		if err != nil {
+			t.Error(err)
+			return 0
+		}
+		res, err := c.Do(req)
+		if err != nil {
+			return 0
+		}
+		defer res.Body.Close()
+		return res.StatusCode
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	answers := make(chan int, streams)
+	var open sync.WaitGroup
+	for range streams {
+		open.Go(func() {
+			never, end := io.Pipe()
+			defer context.AfterFunc(ctx, func() { end.CloseWithError(ctx.Err()) })()
+			answers <- ask(ctx, io.MultiReader(io.LimitReader(endless{}, size), never))
+		})
+	}
+	if status := <-answers; status != http.StatusForbidden || !strings.Contains(strings.Join(b.recorded(), "\n"), operation.ErrNoRoom.Error()) {
+		t.Errorf("answered %d, recorded %q", status, b.recorded())
+	}
+	cancel()
+	open.Wait()
+	for began := time.Now(); ask(t.Context(), strings.NewReader(`{"query":"{ viewer { login } }"}`)) != http.StatusOK; {
+		if time.Since(began) > limit {
+			t.Fatal("the room stays full")
+		}
+	}
+	if got := h.requests(); len(got) != 1 {
+		t.Errorf("%d requests arrived", len(got))
+	}
+}
+
+// Attack: more requests than the relay has memory for, each of which is within the bound of its
+// connection.
+func TestAttackOperationManyConnectionsOfManyStreams(t *testing.T) {
+	const connections, streams = 4, 190
+	release := make(chan struct{})
+	h := newHost(t, []string{"h2"}, func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/first" { // it makes the connection
+			return
+		}
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	})
+	b := newBox(t, h)
+	statuses := make(chan int, connections*streams)
+	var clients []*http.Client
+	for range connections {
+		c := b.client("h2")
+		clients = append(clients, c)
+		if res, _ := ask(t, c, http.MethodGet, "https://ok.test/v1/first", nil); res.StatusCode != http.StatusOK {
+			t.Fatal(res.Status)
+		}
+	}
+	for _, c := range clients {
+		for range streams {
+			go func() {
+				status := 0
+				if res, err := c.Get("https://ok.test/v1/a"); err == nil {
+					status = res.StatusCode
+					res.Body.Close()
+				}
+				statuses <- status
+			}()
+		}
+	}
+	const refused = connections*streams - relay.MaxRequests
+	for range refused {
+		if status := <-statuses; status != http.StatusServiceUnavailable {
+			t.Fatalf("answered %d, recorded %.2000q", status, b.recorded())
+		}
+	}
+	close(release)
+	for range relay.MaxRequests {
+		if status := <-statuses; status != http.StatusOK {
+			t.Fatalf("answered %d", status)
+		}
+	}
+	if n := len(h.requests()); n != relay.MaxRequests+connections {
+		t.Errorf("%d requests arrived", n)
+	}
+}

@@ -10,13 +10,16 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDepth is how deep arrays and objects may stand in each other.
-const MaxDepth = 64
+const (
+	MaxDepth  = 64      // arrays and objects in each other
+	MaxValues = 100_000 // names too
+)
 
 var (
 	errText  = errors.New("the body is no JSON")
 	errBytes = errors.New("the body's JSON holds characters that servers read differently")
 	errDepth = errors.New("the body's JSON is too deep")
+	errMany  = errors.New("the body's JSON holds too many values")
 )
 
 // Parse returns the value: nil, bool, json.Number, string, []any or map[string]any.
@@ -28,7 +31,7 @@ func Parse(text []byte) (any, error) {
 	if !json.Valid(text) {
 		return nil, errText
 	}
-	from := json.NewDecoder(bytes.NewReader(text))
+	from := &decoder{json.NewDecoder(bytes.NewReader(text)), MaxValues}
 	from.UseNumber()
 	value, err := parseValue(from, 0)
 	if err != nil {
@@ -52,9 +55,18 @@ func Object(text []byte) (map[string]any, error) {
 	return nil, errText
 }
 
-func parseValue(from *json.Decoder, depth int) (any, error) {
+// decoder is a decoder of a text that may hold so many more values.
+type decoder struct {
+	*json.Decoder
+	left int
+}
+
+func parseValue(from *decoder, depth int) (any, error) {
 	if depth > MaxDepth {
 		return nil, errDepth
+	}
+	if from.left--; from.left < 0 {
+		return nil, errMany
 	}
 	token, err := from.Token()
 	if err != nil {
@@ -80,7 +92,7 @@ func checkString(text string) (any, error) {
 	return text, nil
 }
 
-func parseArray(from *json.Decoder, depth int) (any, error) {
+func parseArray(from *decoder, depth int) (any, error) {
 	values := []any{}
 	for from.More() {
 		value, err := parseValue(from, depth+1)
@@ -92,7 +104,7 @@ func parseArray(from *json.Decoder, depth int) (any, error) {
 	return values, endOf(from)
 }
 
-func parseObject(from *json.Decoder, depth int) (any, error) {
+func parseObject(from *decoder, depth int) (any, error) {
 	members, folded := map[string]any{}, map[string]bool{}
 	for from.More() {
 		name, err := parseValue(from, depth+1)
@@ -114,7 +126,7 @@ func parseObject(from *json.Decoder, depth int) (any, error) {
 	return members, endOf(from)
 }
 
-func endOf(from *json.Decoder) error {
+func endOf(from *decoder) error {
 	if _, err := from.Token(); err != nil {
 		return errText
 	}

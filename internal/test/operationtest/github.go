@@ -38,9 +38,14 @@ func GitHub() Class {
 		"GET api.github.com/repos/acme/app/issues%2f1%2ftimeline",
 		"GET api.github.com/repos/acme/app/compare/main...evil:main", "GET api.github.com/repos/acme/app/compare/main...evil%3amain",
 		"GET api.github.com/repos/acme/app/compare/a%2fb...evil:c%2fd", "HEAD api.github.com/repos/acme/app/issues/1/parent",
+		// secrets
+		"GET api.github.com/repos/acme/app/secret-scanning/alerts", "GET api.github.com/repos/acme/app/secret-scanning/alerts/1?hide_secret=false",
+		"GET api.github.com/repos/acme/app/Secret-Scanning/alerts/1/locations", "HEAD api.github.com/repos/acme/app/secret-scanning%2falerts",
+		"GET api.github.com/repos/acme/app/hooks/1/deliveries/2", "GET api.github.com/repos/acme/app/hooks/1/config",
 		// a pull request of another's branch, and bodies with two readings
 		`POST api.github.com/repos/acme/app/pulls {"head":"evil:x"}`, `POST api.github.com/repos/acme/app/pulls {"head":"x","head_repo":"evil/app"}`,
 		`POST api.github.com/repos/acme/app/pulls {"head":"x","head":"evil:x"}`, `POST api.github.com/repos/acme/app/pulls {"head":["evil:x"]}`,
+		`POST api.github.com/repos/acme/app/pulls {"head":"x","title":"&head=evil:x&a="}`, `POST api.github.com/repos/acme/app/pulls {"head":"x","title":";head=evil:x;"}`,
 		`POST api.github.com/repos/acme/app/pulls {"head":"x","Head":"evil:x"}`, `POST api.github.com/repos/acme/app/pulls head=evil:x`,
 		// paths and methods
 		"POST api.github.com/repos/acme/app/issues/1%2f..%2f..%2f..%2fevil/comments {}", "POST api.github.com/repos/acme%2fapp/issues/1/comments {}",
@@ -126,6 +131,28 @@ func GraphQL() Class {
 	for _, name := range slices.Sorted(maps.Keys(documents)) {
 		one := Document(documents[name], nil)
 		one.Name = name
+		c.Cases = append(c.Cases, one)
+	}
+	for _, kind := range []string{"application/x-www-form-urlencoded", "", "text/plain", "multipart/form-data; boundary=x"} {
+		one := Document("", nil)
+		one.Name = "a form in JSON, as " + kind
+		one.Body = `{"query":"{ viewer { login } }","operationName":"&query=mutation{deleteIssue(input:{issueId:\"PR_evil\"}){clientMutationId}}&x="}`
+		one.Header = http.Header{"Content-Type": {kind}}
+		c.Cases = append(c.Cases, one)
+	}
+	given := `mutation($id: ID!, $in: AddCommentInput) { a: addComment(input: {subjectId: $id, body: "x"}) { clientMutationId } b: addComment(input: $in) { clientMutationId } }`
+	for name, variables := range map[string]map[string]any{
+		"a variable":           {"id": "PR_evil", "in": map[string]any{"subjectId": "PR_acme"}},
+		"a variable's member":  {"id": "PR_acme", "in": map[string]any{"subjectId": "PR_evil"}},
+		"a list of one":        {"id": []string{"PR_acme"}, "in": map[string]any{"subjectId": "PR_acme"}},
+		"a number":             {"id": 7, "in": map[string]any{"subjectId": "PR_acme"}},
+		"null":                 {"id": nil, "in": map[string]any{"subjectId": "PR_acme"}},
+		"a member more":        {"id": "PR_acme", "in": map[string]any{"subjectId": "PR_acme", "repositoryId": "R_evil"}},
+		"no variables":         {},
+		"the name with a sign": {"$id": "PR_acme", "id": "PR_evil", "in": map[string]any{"subjectId": "PR_acme"}},
+	} {
+		one := Document(given, variables)
+		one.Name = "by variables: " + name
 		c.Cases = append(c.Cases, one)
 	}
 	good := `"query":"{ viewer { login } }"`
@@ -215,6 +242,18 @@ func documents() map[string]string {
 		"through a payload":             `mutation { addComment(input: {subjectId: "PR_acme", body: "x"}) { subject { ... on Issue { repository { owner { repositories { totalCount } } } } } } }`,
 		"one name for two fields":       inRepository(`pullRequest(number: 1) { ... on A { x: id } ... on B { x: title } }`),
 		"one name for two repositories": `{ ... on A { r: repository(owner: "acme", name: "app") { id } } ... on B { r: repository(owner: "evil", name: "app") { id } } }`,
+		"an escaped foreign owner":      `{ repository(owner: "\u0065vil", name: "app") { id } }`,
+		"an owner in other letters":     `{ repository(owner: "\u0430cme", name: "app") { id } }`,
+		"a block text":                  `mutation { addComment(input: {subjectId: """PR_evil""", body: "x"}) { clientMutationId } }`,
+		"an id behind a comment":        "mutation { addComment(input: {subjectId: #\"PR_acme\"\n\"PR_evil\", body: \"x\"}) { clientMutationId } }",
+		"an id as a word":               `mutation { addComment(input: {subjectId: PR_evil, body: "x"}) { clientMutationId } }`,
+		"a foreign one by a directive":  `query @include(if: true) { ... @include(if: true) { repository(owner: "evil", name: "app") { id } } }`,
+		"a mutation in a query":         `query { ` + comment("PR_acme") + ` }`,
+		"what a head's commit is in":    inRepository(`ref(qualifiedName: "x") { target { ... on Commit { repository { issues(first: 1) { nodes { body } } } } } }`),
+		"a payload's edge":              `mutation { addComment(input: {subjectId: "PR_acme", body: "x"}) { commentEdge { node { repository { owner { gists { totalCount } } } } } } }`,
+		"a deep owner":                  inRepository(`owner { ... on User { topRepositories(first: 1, orderBy: null) { nodes { name } } } }`),
+		"an enterprise":                 `{ enterprise(slug: "acme") { members(first: 1) { totalCount } } }`,
+		"a marketplace":                 `{ marketplaceListings(first: 1) { nodes { name } } }`,
 		"a subscription":                `subscription { viewer { login } }`,
 		"too deep":                      inRepository(strings.Repeat(`commit { `, 60) + `oid` + strings.Repeat(` }`, 60)),
 		"a bomb":                        inRepository(`...f0`) + bomb(),

@@ -29,6 +29,9 @@ func Registries() Class {
 		"GET auth.docker.io/token?scope=repository:a/b:pull%20repository:c/d:push", "GET auth.docker.io/token?scope=repository:a/b:pull&SCOPE=repository:a/b:push",
 		"GET auth.docker.io/token?scope=repository:a/b:pull&offline_token=true", "GET auth.docker.io/token?scope=registry:catalog:*",
 		"GET auth.docker.io/token?scope=repository:a/b:pull;scope=repository:a/b:push", "GET ghcr.io/token?scope=repository:a/b:delete",
+		"GET auth.docker.io/token?scope=repository:a/b:push,repository:c/d:pull", "GET auth.docker.io/token?scope=repository:a/b:push%2Crepository:c/d:pull",
+		"GET ghcr.io/token?scope=repository:a/b:*,x:pull", "GET ghcr.io/token?scope=repository:a/b:push:pull", "GET ghcr.io/token?scope=repository::pull",
+		"GET ghcr.io/token?scope=repository:a/b:pull%09repository:a/b:push", "GET ghcr.io/token?scope=repository:a/b:push%0arepository:a/b:pull",
 		// paths and methods
 		"GET packages.npmjs.org/left-pad%2f..%2f-%2fwhoami", "GET packages.npmjs.org/%2d/whoami", "GET packages.npmjs.org/-%2fwhoami",
 		"GET packages.npmjs.org/left-pad/%2e%2e/-/whoami", "GET packages.npmjs.org//-/whoami", "GET packages.npmjs.org/_users/x",
