@@ -37,7 +37,9 @@
 //
 // TLS takes no early data and no tickets. At most 200 streams are open on a
 // connection, and each holds at most 256 KiB that the other side has not read.
-// Bodies are passed on as they come; a decision holds as much as its kind needs.
+// Bodies are passed on as they come; a decision holds as much as its kind needs,
+// and all decisions together what operation.Room has. At most 512 requests are
+// under way, in the keys' process too.
 // No redirect is followed, nothing is compressed or cached. Alt-Svc is taken out
 // of responses, because it leads past the relay.
 //

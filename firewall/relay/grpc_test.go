@@ -115,10 +115,16 @@ func testGRPC(t *testing.T, keyed bool) {
 	}
 	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(t.Context(), "say", "hello", "blob-bin", "\x01\xfe"), limit)
 	defer cancel()
-	for _, options := range [][]grpc.CallOption{nil, {grpc.UseCompressor(gzip.Name)}} {
+	for i, options := range [][]grpc.CallOption{nil, {grpc.UseCompressor(gzip.Name)}} {
 		var header, trailer metadata.MD
 		answer := new(wrapperspb.StringValue)
 		err := client.Invoke(ctx, "/test.Talk/Talk", wrapperspb.String("one"), answer, append(options, grpc.Header(&header), grpc.Trailer(&trailer))...)
+		if keyed && i == 1 { // a key could hide in a compressed answer
+			if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "compressed") {
+				t.Errorf("%v %v", answer, err)
+			}
+			continue
+		}
 		if err != nil || answer.Value != "ONE" || !slices.Equal(header["said"], []string{"hello"}) || header["raw-bin"][0] != "\x00\xff" || trailer["last"][0] != "word" {
 			t.Fatalf("%v %v %v %v", answer, header, trailer, err)
 		}
