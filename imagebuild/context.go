@@ -2,17 +2,16 @@ package imagebuild
 
 import (
 	"archive/tar"
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
-	"regexp"
-	"strings"
+
+	"github.com/moby/patternmatcher"
+	"github.com/moby/patternmatcher/ignorefile"
 
 	"github.com/org/claude-sandbox/internal/filekind"
 )
@@ -20,7 +19,7 @@ import (
 // packContext writes the folder dir as a tar, without what ignore excludes and
 // without sockets, devices and pipes. Owners become root, as the docker
 // command does it.
-func packContext(w io.Writer, dir string, ignore ignoreList) error {
+func packContext(w io.Writer, dir string, ignore Ignore) error {
 	tw := tar.NewWriter(w)
 	err := filepath.WalkDir(dir, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -31,9 +30,8 @@ func packContext(w io.Writer, dir string, ignore ignoreList) error {
 			return err
 		}
 		rel = filepath.ToSlash(rel)
-		if ignore.excludes(rel) {
-			// A later "!" line may still want something below the folder.
-			if entry.IsDir() && !ignore.hasExceptions {
+		if out, below := ignore.LeavesOut(rel); out {
+			if entry.IsDir() && below {
 				return fs.SkipDir
 			}
 			return nil
@@ -84,16 +82,33 @@ func packFile(tw *tar.Writer, file, rel string, entry fs.DirEntry) error {
 	return err
 }
 
-// ignoreList is a parsed .dockerignore. The last line that matches a path or
-// one of its parents decides.
-type ignoreList struct {
-	rules         []ignoreRule
-	hasExceptions bool
+// Ignore is a .dockerignore, as the builder reads it; the zero value leaves nothing out. It is
+// not safe for concurrent use.
+type Ignore struct {
+	matcher *patternmatcher.PatternMatcher
 }
 
-type ignoreRule struct {
-	pattern *regexp.Regexp
-	keep    bool // a "!" line
+// ParseIgnore reads a .dockerignore. What kept names is never left out.
+func ParseIgnore(text []byte, kept ...string) (Ignore, error) {
+	patterns, err := ignorefile.ReadAll(bytes.NewReader(text))
+	if err != nil {
+		return Ignore{}, err
+	}
+	for _, name := range kept {
+		patterns = append(patterns, "!"+name)
+	}
+	matcher, err := patternmatcher.New(patterns)
+	return Ignore{matcher}, err
+}
+
+// LeavesOut reports whether a path is left out, slash-separated and relative to the build's
+// context, and whether all that is below it is, too.
+func (i Ignore) LeavesOut(rel string) (it, below bool) {
+	if i.matcher == nil {
+		return false, false
+	}
+	it, err := i.matcher.MatchesOrParentMatches(rel)
+	return it && err == nil, it && err == nil && !i.matcher.Exclusions()
 }
 
 // maxIgnore bounds a .dockerignore, in bytes.
@@ -102,8 +117,7 @@ const maxIgnore = 1 << 20
 // readIgnore reads DOCKERFILE.dockerignore or .dockerignore of a context. The
 // Dockerfile and the ignore file themselves are always kept: the builder reads
 // them.
-func readIgnore(dir, dockerfile string) (ignoreList, error) {
-	var list ignoreList
+func readIgnore(dir, dockerfile string) (Ignore, error) {
 	for _, file := range []string{dockerfile + ".dockerignore", ".dockerignore"} {
 		name := filepath.Join(dir, filepath.FromSlash(file))
 		text, err := filekind.Read(name, maxIgnore)
@@ -111,97 +125,15 @@ func readIgnore(dir, dockerfile string) (ignoreList, error) {
 			continue
 		}
 		if err != nil {
-			return list, fmt.Errorf("reading the build context: %w", err)
+			return Ignore{}, fmt.Errorf("reading the build context: %w", err)
 		}
-		list, err = parseIgnore(bytes.NewReader(text))
+		ignore, err := ParseIgnore(text, dockerfile, file)
 		if err != nil {
-			return list, fmt.Errorf("reading %s: %w", name, err)
+			return Ignore{}, fmt.Errorf("reading %s: %w", name, err)
 		}
-		for _, always := range []string{dockerfile, file} {
-			list.rules = append(list.rules, ignoreRule{regexp.MustCompile("^" + regexp.QuoteMeta(always) + "$"), true})
-		}
-		list.hasExceptions = true
-		return list, nil
+		return ignore, nil
 	}
-	return list, nil
-}
-
-// parseIgnore reads the lines of a .dockerignore: "#" comments, "!" exceptions,
-// "*", "?", "[…]" within a path element and "**" across elements.
-func parseIgnore(r io.Reader) (ignoreList, error) {
-	var list ignoreList
-	lines := bufio.NewScanner(r)
-	for lines.Scan() {
-		line := strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff"))
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		line, keep := strings.CutPrefix(line, "!")
-		line = strings.TrimPrefix(path.Clean("/"+filepath.ToSlash(strings.TrimSpace(line))), "/")
-		if line == "" {
-			continue
-		}
-		pattern, err := globPattern(line)
-		if err != nil {
-			return list, fmt.Errorf("pattern %q: %w", line, err)
-		}
-		list.rules = append(list.rules, ignoreRule{pattern, keep})
-		list.hasExceptions = list.hasExceptions || keep
-	}
-	return list, lines.Err()
-}
-
-// globPattern compiles a glob so that it matches the path and all below it.
-func globPattern(glob string) (*regexp.Regexp, error) {
-	var b strings.Builder
-	b.WriteString("^")
-	for i := 0; i < len(glob); i++ {
-		switch c := glob[i]; c {
-		case '*':
-			switch {
-			case strings.HasPrefix(glob[i:], "**/"):
-				b.WriteString("(?:.*/)?")
-				i += 2
-			case strings.HasPrefix(glob[i:], "**"):
-				b.WriteString(".*")
-				i++
-			default:
-				b.WriteString("[^/]*")
-			}
-		case '?':
-			b.WriteString("[^/]")
-		case '[', ']':
-			b.WriteByte(c)
-		case '\\':
-			if i++; i < len(glob) {
-				b.WriteString(regexp.QuoteMeta(glob[i : i+1]))
-			}
-		default:
-			b.WriteString(regexp.QuoteMeta(string(c)))
-		}
-	}
-	b.WriteString("(?:/.*)?$")
-	return regexp.Compile(b.String())
-}
-
-// ParseIgnore reads a .dockerignore and returns which files and folders it leaves
-// out, by their paths relative to the build's context, slash-separated. A folder
-// that may hold exceptions is not left out as a whole.
-func ParseIgnore(r io.Reader) (excludes func(rel string, folder bool) bool, err error) {
-	list, err := parseIgnore(r)
-	if err != nil {
-		return nil, err
-	}
-	return func(rel string, folder bool) bool { return list.excludes(rel) && !(folder && list.hasExceptions) }, nil
-}
-
-func (l ignoreList) excludes(rel string) bool {
-	for i := len(l.rules) - 1; i >= 0; i-- {
-		if l.rules[i].pattern.MatchString(rel) {
-			return !l.rules[i].keep
-		}
-	}
-	return false
+	return Ignore{}, nil
 }
 
 // File is a file of a build context.

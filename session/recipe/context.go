@@ -1,7 +1,6 @@
 package recipe
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -43,24 +42,21 @@ func (r *Recipe) readBuild(root *os.Root, name, context string) (unusable string
 	return ""
 }
 
-// ignore says what a .dockerignore leaves out, see imagebuild.ParseIgnore.
-type ignore func(rel string, folder bool) bool
-
 // readIgnore reads the .dockerignore of the context, which the builder heeds too.
-func (r *Recipe) readIgnore(root *os.Root, context string) (ignored ignore, err error) {
+func (r *Recipe) readIgnore(root *os.Root, context string) (imagebuild.Ignore, error) {
 	const name = ".dockerignore"
 	text, err := r.readOnce(root, path.Join(context, name), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return func(string, bool) bool { return false }, nil
-	}
-	if err == nil {
-		ignored, err = imagebuild.ParseIgnore(bytes.NewReader(text))
+		return imagebuild.Ignore{}, nil
 	}
 	if err != nil {
-		return nil, err
+		return imagebuild.Ignore{}, err
 	}
-	r.add(context, imagebuild.File{Name: name, Data: text})
-	return ignored, nil
+	ignored, err := imagebuild.ParseIgnore(text)
+	if err == nil {
+		r.add(context, imagebuild.File{Name: name, Data: text})
+	}
+	return ignored, err
 }
 
 // taken returns what a Dockerfile takes from its context, as paths relative to it
@@ -110,7 +106,7 @@ func taken(f *dockerfile.File) (sources []string) {
 
 // take reads a file or a folder of the context. One that is missing is the
 // builder's to complain about.
-func (r *Recipe) take(root *os.Root, context, source string, ignored ignore) error {
+func (r *Recipe) take(root *os.Root, context, source string, ignored imagebuild.Ignore) error {
 	return r.walk(root, context, source, ignored, func(f imagebuild.File) error {
 		switch {
 		case r.has(f.Name):
@@ -124,21 +120,24 @@ func (r *Recipe) take(root *os.Root, context, source string, ignored ignore) err
 }
 
 // walk reads the files of a folder, below top and source, within the bounds.
-func (r *Recipe) walk(root *os.Root, top, source string, ignored ignore, add func(imagebuild.File) error) error {
+func (r *Recipe) walk(root *os.Root, top, source string, ignored imagebuild.Ignore, add func(imagebuild.File) error) error {
 	return fs.WalkDir(root.FS(), path.Join(top, source), func(name string, entry fs.DirEntry, err error) error {
 		rel := strings.TrimPrefix(strings.TrimPrefix(name, top), "/")
 		if top == "." {
 			rel = name
+		}
+		out, below := false, false
+		if rel != "" && rel != "." {
+			out, below = ignored.LeavesOut(rel)
 		}
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
 		case err != nil:
 			return err
-		case rel != "" && rel != "." && ignored(rel, entry.IsDir()):
-			if entry.IsDir() {
-				return fs.SkipDir
-			}
+		case below && entry.IsDir():
+			return fs.SkipDir
+		case out && !entry.IsDir():
 			return nil
 		case entry.IsDir():
 			if entry.Name() == ".git" {

@@ -87,7 +87,7 @@ func (r *Recipe) readFeature(root *os.Root, folder string) (brought, unusable st
 		case features.IsClaude(metadata):
 			return "a run brings Claude Code along", ""
 		}
-		err = r.walk(root, folder, ".", func(string, bool) bool { return false }, func(f imagebuild.File) error {
+		err = r.walk(root, folder, ".", imagebuild.Ignore{}, func(f imagebuild.File) error {
 			r.folders[folder] = append(r.folders[folder], f)
 			r.accept(folder, f)
 			return nil
