@@ -1,6 +1,10 @@
 package compose
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/shellword"
+)
 
 // Service is one service of a project.
 type Service struct {
@@ -113,48 +117,19 @@ func (s *Service) Build() (context, dockerfile, target string, ok bool) {
 
 // Words returns command or entrypoint as words. A text is split as a shell would
 // split it, as far as quotes go.
-func (n *Node) Words() []string {
+func (n *Node) Words() (out []string) {
 	if n == nil || n.Null {
 		return nil
 	}
 	if n.Kind == List {
-		var out []string
 		for _, i := range n.Items {
 			out = append(out, i.Text)
 		}
 		return out
 	}
-	return split(n.Text)
-}
-
-// split takes a line apart at spaces that are not in quotes.
-func split(line string) []string {
-	var out []string
-	var word strings.Builder
-	in, quote := false, byte(0)
-	for i := 0; i < len(line); i++ {
-		switch c := line[i]; {
-		case quote != 0 && c == quote:
-			quote = 0
-		case c == '\\' && quote != '\'' && i+1 < len(line) && (quote == 0 || strings.IndexByte("\"\\$`", line[i+1]) >= 0):
-			i++
-			word.WriteByte(line[i])
-			in = true
-		case quote == 0 && (c == '"' || c == '\''):
-			quote, in = c, true
-		case quote == 0 && (c == ' ' || c == '\t' || c == '\n' || c == '\r'):
-			if in {
-				out = append(out, word.String())
-				word.Reset()
-			}
-			in = false
-		default:
-			word.WriteByte(c)
-			in = true
-		}
-	}
-	if in {
-		out = append(out, word.String())
+	words, _ := shellword.Split(n.Text)
+	for _, w := range words {
+		out = append(out, w.Text)
 	}
 	return out
 }

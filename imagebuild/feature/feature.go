@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/imagebuild"
+	"github.com/org/claude-sandbox/internal/shellword"
 )
 
 // Variable is one of the environment.
@@ -92,16 +93,13 @@ entry() {
 `)
 	for _, v := range []Variable{{"_CONTAINER_USER", users.Container}, {"_REMOTE_USER", users.Remote}} {
 		fmt.Fprintf(&b, "export %[1]s=%[2]s\n%[1]s_HOME=$(entry \"$%[1]s\" | head -n 1 | cut -d: -f6)\nexport %[1]s_HOME\n",
-			v.Name, quote(v.Value))
+			v.Name, shellword.Quote(v.Value))
 	}
 	for _, v := range f.Options {
 		if variableName.MatchString(v.Name) {
-			fmt.Fprintf(&b, "export %s=%s\n", v.Name, quote(v.Value))
+			fmt.Fprintf(&b, "export %s=%s\n", v.Name, shellword.Quote(v.Value))
 		}
 	}
 	b.WriteString("cd feature\nexec ./install.sh\n")
 	return b.String()
 }
-
-// quote makes one word of a shell of a text.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

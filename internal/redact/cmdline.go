@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/org/claude-sandbox/internal/shellword"
 )
 
 const (
@@ -135,16 +137,16 @@ func (r *Redactor) argument(before []string, arg string, code bool, most, depth 
 // commands redacts shell text: its words are arguments. A word that is not changed
 // stays as it was written.
 func (r *Redactor) commands(text string, most, depth int) string {
-	spans := shellWords(text)
+	spans, _ := shellword.Split(text)
 	plain := make([]string, len(spans))
 	for i, s := range spans {
-		plain[i] = s.text
+		plain[i] = s.Text
 	}
 	var b strings.Builder
 	end := 0
 	for i, w := range r.arguments(plain, most, depth) {
-		b.WriteString(text[end:spans[i].from])
-		raw := text[spans[i].from:spans[i].to]
+		b.WriteString(text[end:spans[i].From])
+		raw := text[spans[i].From:spans[i].To]
 		switch quote := raw[0]; {
 		case w == plain[i]:
 			b.WriteString(raw)
@@ -153,55 +155,13 @@ func (r *Redactor) commands(text string, most, depth int) string {
 		default:
 			b.WriteString(w)
 		}
-		end = spans[i].to
+		end = spans[i].To
 		if b.Len() > most {
 			return b.String()
 		}
 	}
 	b.WriteString(text[end:])
 	return b.String()
-}
-
-// span is a word of shell text: what the shell makes of text[from:to].
-type span struct {
-	from, to int
-	text     string
-}
-
-// shellWords splits text as a shell does, at white space that is not quoted. A
-// quote that is not closed ends with the text. Operators stay with their words.
-func shellWords(text string) []span {
-	var spans []span
-	var word []byte
-	from, quote := -1, byte(0)
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		space := c == ' ' || c == '\t' || c == '\n' || c == '\r'
-		if from < 0 {
-			if space {
-				continue
-			}
-			from, word = i, nil
-		}
-		switch {
-		case c == '\\' && quote != '\'' && i+1 < len(text):
-			i++
-			word = append(word, text[i])
-		case quote != 0 && c == quote:
-			quote = 0
-		case quote == 0 && (c == '\'' || c == '"'):
-			quote = c
-		case quote == 0 && space:
-			spans = append(spans, span{from, i, string(word)})
-			from = -1
-		default:
-			word = append(word, c)
-		}
-	}
-	if from >= 0 {
-		spans = append(spans, span{from, len(text), string(word)})
-	}
-	return spans
 }
 
 // SecretsOf returns the values of those variables of environ (NAME=value) whose

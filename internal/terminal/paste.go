@@ -3,6 +3,8 @@ package terminal
 import (
 	"bytes"
 	"strings"
+
+	"github.com/org/claude-sandbox/internal/shellword"
 )
 
 // maxPastedPaths bounds a pasted text that is looked at, in bytes.
@@ -69,45 +71,16 @@ func (c *pastedPaths) inSandbox(text string) string {
 	if there, ok := c.find(strings.Trim(text, ` '"`)); ok {
 		return there
 	}
-	words, ok := shellWords(text)
-	for i, w := range words {
-		there, found := c.find(w)
-		words[i], ok = escaped(there), ok && found
+	words, ok := shellword.Split(text)
+	var paths []string
+	for _, w := range words {
+		there, found := c.find(w.Text)
+		paths, ok = append(paths, escaped(there)), ok && found
 	}
-	if !ok || len(words) == 0 {
+	if !ok || len(paths) == 0 {
 		return text
 	}
-	return strings.Join(words, " ")
-}
-
-// shellWords splits a text at blanks, without quotes and escapes; false = a quote has no
-// end.
-func shellWords(text string) (words []string, ok bool) {
-	var word strings.Builder
-	quote, escape, inside := rune(0), false, false
-	for _, r := range text + " " {
-		switch {
-		case escape:
-			word.WriteRune(r)
-			escape = false
-		case r == '\\' && quote != '\'':
-			escape, inside = true, true
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote == 0 && (r == '\'' || r == '"'):
-			quote, inside = r, true
-		case quote == 0 && r == ' ':
-			if inside {
-				words = append(words, word.String())
-			}
-			word.Reset()
-			inside = false
-		default:
-			word.WriteRune(r)
-			inside = true
-		}
-	}
-	return words, quote == 0 && !escape
+	return strings.Join(paths, " ")
 }
 
 // escaped is a path as terminals type one.
