@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/width"
 )
 
 // Sources returns the text of a file that findings name, or nil when it is not
@@ -99,7 +101,7 @@ func blank(shown string) string {
 			b.WriteRune(r)
 			continue
 		}
-		b.WriteString(strings.Repeat(" ", width(r)))
+		b.WriteString(strings.Repeat(" ", columnsOf(r)))
 	}
 	return b.String()
 }
@@ -115,7 +117,7 @@ func display(s string) (shown string, columns int) {
 		}
 		b.WriteString(part)
 		for _, p := range part {
-			columns += width(p)
+			columns += columnsOf(p)
 		}
 	}
 	return b.String(), columns
@@ -142,24 +144,12 @@ func hidden(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029'
 }
 
-// wide are the blocks whose characters take two columns in a terminal (East
-// Asian Width W and F, and emoji; Unicode TR 11).
-var wide = &unicode.RangeTable{
-	R16: []unicode.Range16{
-		{Lo: 0x1100, Hi: 0x115f, Stride: 1}, {Lo: 0x2e80, Hi: 0x303e, Stride: 1}, {Lo: 0x3041, Hi: 0x33ff, Stride: 1},
-		{Lo: 0x3400, Hi: 0x4dbf, Stride: 1}, {Lo: 0x4e00, Hi: 0x9fff, Stride: 1}, {Lo: 0xa000, Hi: 0xa4cf, Stride: 1},
-		{Lo: 0xac00, Hi: 0xd7a3, Stride: 1}, {Lo: 0xf900, Hi: 0xfaff, Stride: 1}, {Lo: 0xfe30, Hi: 0xfe4f, Stride: 1},
-		{Lo: 0xff00, Hi: 0xff60, Stride: 1}, {Lo: 0xffe0, Hi: 0xffe6, Stride: 1},
-	},
-	R32: []unicode.Range32{{Lo: 0x1f300, Hi: 0x1f64f, Stride: 1}, {Lo: 0x1f680, Hi: 0x1f6ff, Stride: 1},
-		{Lo: 0x1f900, Hi: 0x1f9ff, Stride: 1}, {Lo: 0x20000, Hi: 0x3fffd, Stride: 1}},
-}
-
-func width(r rune) int {
-	switch {
+// columnsOf is how many columns of a terminal a character takes (Unicode TR 11).
+func columnsOf(r rune) int {
+	switch kind := width.LookupRune(r).Kind(); {
 	case unicode.Is(unicode.Mn, r) || unicode.Is(unicode.Me, r):
 		return 0
-	case unicode.Is(wide, r):
+	case kind == width.EastAsianWide || kind == width.EastAsianFullwidth:
 		return 2
 	}
 	return 1
