@@ -2,6 +2,8 @@ package templates
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/lint"
@@ -31,6 +33,17 @@ func Check(files []File, facts Facts) (*devcontainer.Project, []diag.Finding, er
 		return nil, nil, err
 	}
 	return p, lint.Check(p), nil
+}
+
+// Variations returns no option, and then each proposed value of each option alone.
+func (t *Template) Variations() []map[string]string {
+	all := []map[string]string{{}}
+	for _, name := range slices.Sorted(maps.Keys(t.Options)) {
+		for _, value := range slices.Concat(t.Options[name].Enum, t.Options[name].Proposals) {
+			all = append(all, map[string]string{name: value})
+		}
+	}
+	return all
 }
 
 // Problems says what is wrong with the template under these options, above a note.

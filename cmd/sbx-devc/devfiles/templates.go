@@ -84,9 +84,9 @@ func templatesShowCommand(a *cli.App) *cobra.Command {
 func templatesTestCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "test [ID...]",
-		Short: "Render every pair of option values and validate the result",
-		Long: `Render each template, by default all, so that every two values of two options
-meet at least once, and validate the results.
+		Short: "Render each template with each value of its options, and validate the results",
+		Long: `Render each template, by default all, as it is and with each proposed value of each
+option, and validate the results.
 
 Exit code 0: nothing above a note; 1: findings; 2: wrong usage.`,
 		Example:     "  sbx-devc templates test",
@@ -101,14 +101,14 @@ Exit code 0: nothing above a note; 1: findings; 2: wrong usage.`,
 				if err != nil {
 					return exitcode.With(exitcode.CheckUsage, err)
 				}
-				combinations := t.Combinations()
-				for _, options := range combinations {
+				variations := t.Variations()
+				for _, options := range variations {
 					for _, p := range t.Problems(options) {
 						bad++
 						fmt.Fprintf(a.Stdout, "%s %v: %s\n", id, options, p)
 					}
 				}
-				fmt.Fprintf(a.Stderr, "sbx-devc: %s: %s\n", id, visible.Count(len(combinations), "combination"))
+				fmt.Fprintf(a.Stderr, "sbx-devc: %s: %s\n", id, visible.Count(len(variations), "variation"))
 			}
 			if bad > 0 {
 				return exitcode.With(exitcode.Findings, nil)

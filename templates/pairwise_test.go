@@ -1,20 +1,22 @@
-package templates
+package templates_test
 
 import (
 	"maps"
 	"slices"
+
+	"github.com/org/claude-sandbox/templates"
 )
 
-// Combinations returns option values such that every two values of two options
+// combinations returns option values such that every two values of two options
 // meet in at least one of them. Most defects of a template need no more than
 // two options to show, and all combinations would be thousands. The values of
 // an option are its enum or its proposals, with the default. The order is the
 // same on every call; a template without options has one empty combination.
-func (t *Template) Combinations() []map[string]string {
+func combinations(t *templates.Template) []map[string]string {
 	names := slices.Sorted(maps.Keys(t.Options))
 	values := make([][]string, len(names))
 	for i, name := range names {
-		values[i] = t.Options[name].values()
+		values[i] = valuesOf(t.Options[name])
 	}
 	open := map[pair]bool{}
 	for i := range names {
@@ -107,8 +109,8 @@ func (p pair) less(q pair) bool {
 	return p.b < q.b
 }
 
-// values are what a template's author thinks of for the option.
-func (o Option) values() []string {
+// valuesOf are what a template's author thinks of for the option.
+func valuesOf(o templates.Option) []string {
 	out := append([]string{o.Default}, o.Enum...)
 	out = append(out, o.Proposals...)
 	slices.Sort(out)
