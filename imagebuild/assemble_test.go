@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"github.com/org/claude-sandbox/imagebuild/artifact"
+	"github.com/org/claude-sandbox/imagebuild/base"
 	"github.com/org/claude-sandbox/imagebuild/lock"
 	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -75,7 +76,7 @@ func TestTheImageIsASandbox(t *testing.T) {
 	}
 	for _, image := range a.Images {
 		arch := image.Platform.Architecture
-		file, err := readConfig(context.Background(), image)
+		file, err := base.ReadConfig(context.Background(), image)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -283,7 +284,7 @@ func TestOutputsAreReadByOthers(t *testing.T) {
 		}
 	}
 	// We read our own output: as it is, and as a base.
-	back, err := FromLayout(dir)
+	back, err := base.Layout(dir)
 	if err != nil || back.Index.Digest != a.Index.Digest || len(back.Images) != 2 {
 		t.Errorf("read back as %s, %v", back.Index.Digest, err)
 	}

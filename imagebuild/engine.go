@@ -2,7 +2,6 @@ package imagebuild
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -85,14 +84,8 @@ func Relabel(o base.Opened, about About) (artifact.Artifact, error) {
 		}
 		maps.Copy(file.Config.Labels, annotations)
 		layers := image.Layers
-		var texts []string
-		for _, h := range file.History {
-			if !h.EmptyLayer {
-				texts = append(texts, h.CreatedBy)
-			}
-		}
-		for i := range layers {
-			if len(texts) == len(layers) {
+		if texts := createdBy(file); len(texts) == len(layers) {
+			for i := range layers {
 				layers[i].CreatedBy = texts[i]
 			}
 		}
@@ -103,6 +96,16 @@ func Relabel(o base.Opened, about About) (artifact.Artifact, error) {
 		images = append(images, m)
 	}
 	return artifact.Index(images, about.annotations())
+}
+
+// createdBy is what an image's history says of its layers.
+func createdBy(file v1.ConfigFile) (texts []string) {
+	for _, h := range file.History {
+		if !h.EmptyLayer {
+			texts = append(texts, h.CreatedBy)
+		}
+	}
+	return texts
 }
 
 // PullOptions says what Pull insists on.
@@ -152,10 +155,11 @@ func Pull(ctx context.Context, e *engine.Engine, o registry.Options, ref string,
 	if err != nil {
 		return nil, err
 	}
-	a, got, err := fetch(ctx, c, version, platform)
+	a, err := fetch(ctx, c, version, platform)
 	if err != nil {
 		return nil, err
 	}
+	got := a.Index.Digest
 	if p.Check != nil {
 		if err := p.Check(ctx, c, got, platform); err != nil {
 			return nil, fmt.Errorf("%s is not pulled: %w", ref, err)
@@ -179,90 +183,15 @@ func Pull(ctx context.Context, e *engine.Engine, o registry.Options, ref string,
 	return pulled, nil
 }
 
-// fetch describes a published image as it is, for one platform ("linux/amd64")
-// or for all of them (""). Its blobs are read when somebody opens them. digest
-// is what version (a tag or digest) led to.
-func fetch(ctx context.Context, c *registry.Client, version, platform string) (a artifact.Artifact, digest v1.Hash, err error) {
-	raw, _, err := c.Manifest(ctx, version)
-	if err != nil {
-		return a, digest, err
+// fetch is base.Published, which errs where the image is not there for the platform.
+func fetch(ctx context.Context, c *registry.Client, version, platform string) (artifact.Artifact, error) {
+	a, err := base.Published(ctx, c, version, platform)
+	if err != nil || platform == "" {
+		return a, err
 	}
-	root, err := artifact.Parse(raw, nil)
-	if err != nil {
-		return a, digest, err
+	if _, ok := a.For(strings.TrimPrefix(platform, "linux/")); !ok {
+		return a, diag.WithHint(fmt.Errorf("%s: %w %s", c.Name(), ErrPlatform, platform),
+			"see what it has with 'sbx-devc image inspect %s'", c.Name())
 	}
-	manifests := []artifact.Manifest{root}
-	if root.MediaType.IsIndex() {
-		var index v1.IndexManifest
-		if err := json.Unmarshal(raw, &index); err != nil {
-			return a, digest, fmt.Errorf("reading the index of %s: %w", c.Name(), err)
-		}
-		manifests = nil
-		for _, d := range index.Manifests {
-			if d.Platform == nil || d.Platform.OS == "unknown" ||
-				(platform != "" && d.Platform.OS+"/"+d.Platform.Architecture != platform) {
-				continue
-			}
-			raw, _, err := c.Manifest(ctx, d.Digest.String())
-			if err != nil {
-				return a, digest, err
-			}
-			m, err := artifact.Parse(raw, nil)
-			if err != nil {
-				return a, digest, err
-			}
-			m.Platform = d.Platform
-			manifests = append(manifests, m)
-		}
-	}
-	for i := range manifests {
-		if err := readBlobs(ctx, c, &manifests[i]); err != nil {
-			return a, digest, err
-		}
-	}
-	a = artifact.Artifact{Index: root, Images: manifests}
-	if platform != "" {
-		if _, ok := a.For(strings.TrimPrefix(platform, "linux/")); !ok {
-			err := fmt.Errorf("%s: %w %s", c.Name(), ErrPlatform, platform)
-			return a, digest, diag.WithHint(err, "see what it has with 'sbx-devc image inspect %s'", c.Name())
-		}
-	}
-	return a, root.Digest, nil
-}
-
-// readBlobs fills in a manifest's blobs, and its platform from the configuration.
-func readBlobs(ctx context.Context, c *registry.Client, m *artifact.Manifest) error {
-	var manifest v1.Manifest
-	if err := json.Unmarshal(m.Raw, &manifest); err != nil {
-		return fmt.Errorf("reading a manifest of %s: %w", c.Name(), err)
-	}
-	for _, d := range append([]v1.Descriptor{manifest.Config}, manifest.Layers...) {
-		m.Blobs = append(m.Blobs, artifact.Blob{
-			Descriptor: d, What: "blob " + d.Digest.String(),
-			Open: func(ctx context.Context) (io.ReadCloser, error) { return c.Blob(ctx, d) },
-		})
-	}
-	file, err := readConfig(ctx, *m)
-	if err != nil {
-		return err
-	}
-	if m.Platform == nil {
-		m.Platform = &v1.Platform{OS: file.OS, Architecture: file.Architecture, Variant: file.Variant}
-	}
-	return nil
-}
-
-// readConfig reads an image's configuration.
-func readConfig(ctx context.Context, m artifact.Manifest) (v1.ConfigFile, error) {
-	var file v1.ConfigFile
-	r, err := m.Blobs[0].Open(ctx)
-	if err != nil {
-		return file, err
-	}
-	defer r.Close()
-	if err := json.NewDecoder(io.LimitReader(r, 8<<20)).Decode(&file); err != nil {
-		return file, fmt.Errorf("reading an image's configuration: %w", err)
-	}
-	_, err = io.Copy(io.Discard, r) // to its end, where the digest is checked
-	return file, err
+	return a, nil
 }

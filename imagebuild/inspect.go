@@ -5,7 +5,6 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
-	"github.com/org/claude-sandbox/imagebuild/artifact"
 	"github.com/org/claude-sandbox/imagebuild/base"
 	"github.com/org/claude-sandbox/imagebuild/registry"
 )
@@ -42,23 +41,18 @@ type InspectedReferrer struct {
 
 // Inspect reads an image's manifests, configurations and referrers.
 func Inspect(ctx context.Context, c *registry.Client, version string) (*Inspection, error) {
-	a, digest, err := fetch(ctx, c, version, "")
+	a, err := base.Published(ctx, c, version, "")
 	if err != nil {
 		return nil, err
 	}
-	i := &Inspection{Repository: c.Name(), Digest: digest, Referrers: []InspectedReferrer{}}
+	i := &Inspection{Repository: c.Name(), Digest: a.Index.Digest, Referrers: []InspectedReferrer{}}
 	for _, image := range a.Images {
-		file, err := readConfig(ctx, image)
+		file, err := base.ReadConfig(ctx, image)
 		if err != nil {
 			return nil, err
 		}
 		p := InspectedPlatform{Platform: image.Platform.String(), Digest: image.Digest, Labels: file.Config.Labels}
-		var texts []string
-		for _, h := range file.History {
-			if !h.EmptyLayer {
-				texts = append(texts, h.CreatedBy)
-			}
-		}
+		texts := createdBy(file)
 		for n, b := range image.Blobs[1:] {
 			l := InspectedLayer{Digest: b.Digest, Size: b.Size}
 			if n < len(texts) {
@@ -69,7 +63,7 @@ func Inspect(ctx context.Context, c *registry.Client, version string) (*Inspecti
 		}
 		i.Platforms = append(i.Platforms, p)
 	}
-	referrers, err := c.Referrers(ctx, digest)
+	referrers, err := c.Referrers(ctx, a.Index.Digest)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +72,3 @@ func Inspect(ctx context.Context, c *registry.Client, version string) (*Inspecti
 	}
 	return i, nil
 }
-
-// FromLayout returns the image in an OCI layout (DIR or DIR:NAME) exactly as it
-// is there: its digest stays.
-func FromLayout(dir string) (artifact.Artifact, error) { return base.Layout(dir) }

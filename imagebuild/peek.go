@@ -22,7 +22,7 @@ func RemoteConfig(ctx context.Context, o registry.Options, ref string) (v1.Confi
 	if err != nil {
 		return v1.Config{}, err
 	}
-	a, _, err := fetch(ctx, c, version, "")
+	a, err := base.Published(ctx, c, version, "")
 	if err != nil {
 		return v1.Config{}, err
 	}
@@ -33,7 +33,7 @@ func RemoteConfig(ctx context.Context, o registry.Options, ref string) (v1.Confi
 	if !ok {
 		return v1.Config{}, fmt.Errorf("%s: %w", ref, ErrPlatform)
 	}
-	file, err := readConfig(ctx, image)
+	file, err := base.ReadConfig(ctx, image)
 	return file.Config, err
 }
 

@@ -107,10 +107,11 @@ func (v *Verified) Err() error {
 // Verify looks at a published image and reports everything that is wrong. The
 // error says that it could not look.
 func Verify(ctx context.Context, c *registry.Client, version string, o VerifyOptions) (*Verified, error) {
-	a, digest, err := fetch(ctx, c, version, o.Platform)
+	a, err := fetch(ctx, c, version, o.Platform)
 	if err != nil {
 		return nil, err
 	}
+	digest := a.Index.Digest
 	v := &verifier{ctx: ctx, c: c, a: a, o: o, out: &Verified{Repository: c.Name(), Digest: digest, OK: true}}
 	if o.Digest != (v1.Hash{}) {
 		v.add("digest", digest == o.Digest, "%s leads to %s, want %s", version, digest, o.Digest)
@@ -179,7 +180,7 @@ func (v *verifier) platforms() {
 
 func (v *verifier) image(image artifact.Manifest) error {
 	platform := image.Platform.OS + "/" + image.Platform.Architecture
-	file, err := readConfig(v.ctx, image)
+	file, err := base.ReadConfig(v.ctx, image)
 	if err != nil {
 		return err
 	}

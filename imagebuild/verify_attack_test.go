@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/org/claude-sandbox/imagebuild/artifact"
+	"github.com/org/claude-sandbox/imagebuild/base"
 	"github.com/org/claude-sandbox/imagebuild/layer"
 	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/imagebuild/tags"
@@ -88,7 +89,7 @@ func TestAttackAnImageSwappedBehindItsTag(t *testing.T) {
 		"an entry point of its own":       {-1, nil, label(`{"entrypoint":"/x"}`), alone, "dev container metadata"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			file, err := readConfig(t.Context(), good)
+			file, err := base.ReadConfig(t.Context(), good)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/org/claude-sandbox/imagebuild/artifact"
+	"github.com/org/claude-sandbox/imagebuild/base"
 	"github.com/org/claude-sandbox/imagebuild/lock"
 	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/imagebuild/sbom"
@@ -92,7 +93,7 @@ func TestVerify(t *testing.T) {
 			if i > 0 {
 				return
 			}
-			file, err := readConfig(ctx, *image)
+			file, err := base.ReadConfig(ctx, *image)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -97,121 +97,6 @@ func wanted(p v1.Platform, platforms []string) (string, bool) {
 	return key, false
 }
 
-// blobs is how the images of an index or manifest are read.
-type blobs struct {
-	manifest func(v1.Hash) ([]byte, error)
-	blob     func(v1.Descriptor) func(context.Context) (io.ReadCloser, error)
-	from     string // the repository, for mounts
-}
-
-// fromIndex reads the images of an index, or the one of a manifest.
-func fromIndex(ctx context.Context, b blobs, raw []byte, platforms []string) (Opened, error) {
-	o := Opened{Images: map[string]Image{}}
-	m, err := artifact.Parse(raw, nil)
-	if err != nil {
-		return o, err
-	}
-	if !m.MediaType.IsIndex() {
-		key, image, err := fromManifest(ctx, b, m, "")
-		if err == nil {
-			o.Images[key] = image
-		}
-		return o, err
-	}
-	o.Index = m.Digest
-	var index v1.IndexManifest
-	if err := json.Unmarshal(raw, &index); err != nil {
-		return o, err
-	}
-	for _, d := range index.Manifests {
-		if d.Platform == nil || !d.MediaType.IsImage() {
-			continue // attestations and other entries that are no image
-		}
-		key, ok := wanted(*d.Platform, platforms)
-		if _, twice := o.Images[key]; !ok || twice {
-			continue
-		}
-		raw, err := b.manifest(d.Digest)
-		if err != nil {
-			return o, err
-		}
-		if m, err = artifact.Parse(raw, nil); err != nil {
-			return o, err
-		}
-		if m.Digest != d.Digest {
-			return o, fmt.Errorf("the manifest for %s has %s, not %s", key, m.Digest, d.Digest)
-		}
-		if _, o.Images[key], err = fromManifest(ctx, b, m, key); err != nil {
-			return o, err
-		}
-	}
-	return o, nil
-}
-
-// maxConfig bounds an image's configuration.
-const maxConfig = 8 << 20
-
-func fromManifest(ctx context.Context, b blobs, m artifact.Manifest, platform string) (string, Image, error) {
-	var manifest v1.Manifest
-	if err := json.Unmarshal(m.Raw, &manifest); err != nil {
-		return "", Image{}, err
-	}
-	r, err := b.blob(manifest.Config)(ctx)
-	if err != nil {
-		return "", Image{}, err
-	}
-	defer r.Close()
-	raw, err := io.ReadAll(io.LimitReader(r, maxConfig))
-	if err != nil {
-		return "", Image{}, err
-	}
-	if c := artifact.Bytes("", raw, ""); c.Digest != manifest.Config.Digest {
-		return "", Image{}, fmt.Errorf("the configuration has %s, not %s", c.Digest, manifest.Config.Digest)
-	}
-	image := Image{Digest: m.Digest}
-	if err := json.Unmarshal(raw, &image.Config); err != nil {
-		return "", Image{}, fmt.Errorf("reading the configuration: %w", err)
-	}
-	key := image.Config.OS + "/" + image.Config.Architecture
-	if platform != "" && key != platform {
-		return "", Image{}, fmt.Errorf("the image listed for %s says it is for %s", platform, key)
-	}
-	if len(manifest.Layers) != len(image.Config.RootFS.DiffIDs) {
-		return "", Image{}, fmt.Errorf("%d layers and %d digests of their content", len(manifest.Layers), len(image.Config.RootFS.DiffIDs))
-	}
-	for i, d := range manifest.Layers {
-		media, err := ociLayer(d.MediaType)
-		if err != nil {
-			return "", Image{}, err
-		}
-		image.Layers = append(image.Layers, artifact.Layer{
-			Blob: artifact.Blob{
-				Descriptor: v1.Descriptor{MediaType: media, Digest: d.Digest, Size: d.Size},
-				Open:       b.blob(d), From: b.from, What: layerName(key, i),
-			},
-			DiffID: image.Config.RootFS.DiffIDs[i],
-		})
-	}
-	return key, image, nil
-}
-
-func layerName(platform string, i int) string {
-	return fmt.Sprintf("base layer %d for %s", i+1, platform)
-}
-
-// ociLayer returns the OCI name of a layer's media type. The bytes are the same.
-func ociLayer(m types.MediaType) (types.MediaType, error) {
-	switch m {
-	case types.OCILayer, types.DockerLayer:
-		return types.OCILayer, nil
-	case types.OCILayerZStd:
-		return types.OCILayerZStd, nil
-	case types.OCIUncompressedLayer, types.DockerUncompressedLayer:
-		return types.OCIUncompressedLayer, nil
-	}
-	return "", fmt.Errorf("a layer of the type %s, which cannot be published again", m)
-}
-
 func openRegistry(ctx context.Context, s Sources, source string, platforms []string) (Opened, error) {
 	repo, ref := SplitRef(source)
 	c, err := registry.Dial(ctx, repo, false, nil, s.Registry)
@@ -222,13 +107,7 @@ func openRegistry(ctx context.Context, s Sources, source string, platforms []str
 	if err != nil {
 		return Opened{}, err
 	}
-	return fromIndex(ctx, blobs{
-		manifest: func(h v1.Hash) ([]byte, error) { raw, _, err := c.Manifest(ctx, h.String()); return raw, err },
-		blob: func(d v1.Descriptor) func(context.Context) (io.ReadCloser, error) {
-			return func(ctx context.Context) (io.ReadCloser, error) { return c.Blob(ctx, d) }
-		},
-		from: c.Name(),
-	}, raw, platforms)
+	return fromIndex(ctx, published(c), raw, platforms)
 }
 
 // SplitRef splits REGISTRY/NAME[:TAG][@DIGEST] into the repository and what to
@@ -287,7 +166,7 @@ func layoutRoot(source string) (b blobs, raw []byte, err error) {
 		}
 	}
 	b = blobs{
-		manifest: func(h v1.Hash) ([]byte, error) { return filekind.Read(file(h), maxManifest) },
+		manifest: func(_ context.Context, h v1.Hash) ([]byte, error) { return filekind.Read(file(h), maxManifest) },
 		blob: func(d v1.Descriptor) func(context.Context) (io.ReadCloser, error) {
 			return func(context.Context) (io.ReadCloser, error) { return filekind.Open(file(d.Digest)) }
 		},
@@ -307,60 +186,4 @@ func layoutRoot(source string) (b blobs, raw []byte, err error) {
 			errors.Join(err, fmt.Errorf("%s, not %s", m.Digest, roots[0].Digest)))
 	}
 	return b, raw, nil
-}
-
-// Layout returns the image in an OCI layout (DIR or DIR:NAME) exactly as it is
-// there, so that publishing it keeps its digest. A single image becomes an
-// index of one.
-func Layout(source string) (artifact.Artifact, error) {
-	b, raw, err := layoutRoot(source)
-	if err != nil {
-		return artifact.Artifact{}, fmt.Errorf("reading the layout %s: %w", source, err)
-	}
-	root, err := artifact.Parse(raw, nil)
-	if err != nil {
-		return artifact.Artifact{}, fmt.Errorf("reading the layout %s: %w", source, err)
-	}
-	var index v1.IndexManifest
-	if root.MediaType.IsIndex() {
-		if err := json.Unmarshal(raw, &index); err != nil {
-			return artifact.Artifact{}, fmt.Errorf("reading the layout %s: %w", source, err)
-		}
-	} else {
-		index.Manifests = []v1.Descriptor{root.Descriptor}
-	}
-	var images []artifact.Manifest
-	for _, d := range index.Manifests {
-		raw, err := b.manifest(d.Digest)
-		if err != nil {
-			return artifact.Artifact{}, fmt.Errorf("reading the layout %s: %w", source, err)
-		}
-		m, err := artifact.Parse(raw, nil)
-		var manifest v1.Manifest
-		if err == nil {
-			err = json.Unmarshal(raw, &manifest)
-		}
-		if err == nil && m.Digest != d.Digest {
-			err = fmt.Errorf("a manifest with %s, not %s", m.Digest, d.Digest)
-		}
-		if err != nil {
-			return artifact.Artifact{}, fmt.Errorf("reading the layout %s: %w", source, err)
-		}
-		m.Platform = d.Platform
-		for i, blob := range append([]v1.Descriptor{manifest.Config}, manifest.Layers...) {
-			m.Blobs = append(m.Blobs, artifact.Blob{Descriptor: blob, Open: b.blob(blob), What: fmt.Sprintf("blob %d of %s", i, m.Digest)})
-		}
-		if m.Platform == nil {
-			_, image, err := fromManifest(context.Background(), b, m, "")
-			if err != nil {
-				return artifact.Artifact{}, fmt.Errorf("reading the layout %s: %w", source, err)
-			}
-			m.Platform = &v1.Platform{OS: image.Config.OS, Architecture: image.Config.Architecture, Variant: image.Config.Variant}
-		}
-		images = append(images, m)
-	}
-	if !root.MediaType.IsIndex() {
-		return artifact.Index(images, nil)
-	}
-	return artifact.Artifact{Index: root, Images: images}, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/connect"
 	"github.com/org/claude-sandbox/imagebuild"
 	"github.com/org/claude-sandbox/imagebuild/artifact"
+	"github.com/org/claude-sandbox/imagebuild/base"
 	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/imagebuild/sign"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -195,7 +196,7 @@ func toPush(ctx context.Context, a *cli.App, o pushOptions, m imagebuild.Materia
 	case o.image != "":
 		return fromEngine(ctx, a, m, o.image, &o.recipe)
 	case o.oci != "":
-		return imagebuild.FromLayout(o.oci)
+		return base.Layout(o.oci)
 	}
 	return imagebuild.Assemble(m, s)
 }
