@@ -2,13 +2,11 @@ package imagebuild
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
-
 	"github.com/org/claude-sandbox/imagebuild/base"
+	"github.com/org/claude-sandbox/imagebuild/registry"
 	"github.com/org/claude-sandbox/imagebuild/tags"
 	"github.com/org/claude-sandbox/internal/diag"
 )
@@ -18,10 +16,6 @@ type Destination struct {
 	Repository string // REGISTRY/NAME
 	Tags       []tags.Tag
 }
-
-// imageTag is what registries take for a tag (OCI distribution specification 1.1,
-// "Pulling manifests").
-var imageTag = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
 
 // Destinations groups references, REGISTRY/NAME or REGISTRY/NAME:TAG, by repository, in
 // the order given. It errs for one that is no such reference: when a registry refused it,
@@ -38,14 +32,10 @@ func Destinations(refs []string) ([]Destination, error) {
 			i = len(out)
 			out = append(out, Destination{Repository: repo})
 		}
-		if _, err := name.NewRepository(repo); err != nil { // before a lock is read
-			return nil, diag.WithHint(err, "write it as REGISTRY/NAME, for example ghcr.io/me/sandbox")
+		if err := registry.CheckName(repo, tag); err != nil { // before a lock is read
+			return nil, err
 		}
 		if repo != ref {
-			if !imageTag.MatchString(tag) {
-				return nil, diag.WithHint(fmt.Errorf("%q: %q is no tag", ref, tag),
-					"a tag has letters, digits, '_', '.' and '-', and at most 128 of them")
-			}
 			out[i].Tags = append(out[i].Tags, tags.Tag{Name: tag, Immutable: tags.IsImmutable(tag)})
 		}
 	}

@@ -11,9 +11,9 @@ func TestDestinations(t *testing.T) {
 		"r.example/a:v1.2.3 r.example/b r.example/a:latest": "[{r.example/a [{v1.2.3 true} {latest false}]} {r.example/b []}]",
 		"r.example:5000/a":                        "[{r.example:5000/a []}]",
 		"r.example/a:v1 r.example/b@sha256:00":    "error: a push decides the digest",
-		"r.example/a:-v1":                         "error: is no tag",
-		"r.example/a:" + strings.Repeat("x", 129): "error: is no tag",
-		"r.example/A:v1":                          "error: repository can only contain",
+		"r.example/a:-v1":                         "error: no name of an image",
+		"r.example/a:" + strings.Repeat("x", 129): "error: no name of an image",
+		"r.example/A:v1":                          "error: repository name must be lowercase",
 	} {
 		got, err := Destinations(strings.Fields(refs))
 		wrong, fails := strings.CutPrefix(want, "error: ")

@@ -8,10 +8,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/distribution/reference"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
@@ -174,26 +173,19 @@ func (c *Client) Tags(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// CheckName refuses a tag or digest that no registry can have in the
+// ErrName reports what no registry can have.
+var ErrName = errors.New("no name of an image")
+
+// CheckName refuses, with ErrName, a tag or digest that no registry can have in the
 // repository REGISTRY/NAME. Some registries say of a digest that is too short
-// what others say for a moment of one that is on its way, so none is asked. The
-// error is a *name.ErrBadName.
+// what others say for a moment of one that is on its way, so none is asked.
 func CheckName(repo, ref string) error {
+	at, hint := repo+":"+ref, "write REGISTRY/NAME:TAG; a tag is at most 128 letters, digits, '_', '.' and '-'"
 	if strings.Contains(ref, ":") {
-		if _, err := name.NewDigest(repo + "@" + ref); err != nil {
-			return diag.WithHint(fmt.Errorf("%s@%s: no digest: %w", repo, ref, err), "write sha256: and 64 hexadecimal digits")
-		}
-		return nil
+		at, hint = repo+"@"+ref, "write sha256: and 64 hexadecimal digits"
 	}
-	_, err := name.NewTag(repo + ":" + ref)
-	if strings.Contains(repo, "://") {
-		_, err = name.ParseReference(repo)
-	} else if err == nil && slices.Contains(strings.Split(repo, "/"), "") {
-		err = errors.New("a part of it is empty")
-	}
-	if err != nil {
-		return diag.WithHint(fmt.Errorf("%s:%s: no name of an image: %w", repo, ref, err),
-			"write REGISTRY/NAME:TAG; a tag is at most 128 letters, digits, '_', '.' and '-'")
+	if _, err := reference.Parse(at); err != nil {
+		return diag.WithHint(fmt.Errorf("%s: %w: %w", at, ErrName, err), "%s", hint)
 	}
 	return nil
 }

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/org/claude-sandbox/internal/diag"
@@ -109,7 +108,7 @@ func TestMalformedReferencesAreNotSent(t *testing.T) {
 		_, _, err := c.Manifest(t.Context(), ref)
 		_, headErr := c.Head(t.Context(), ref)
 		for _, err := range []error{err, headErr} {
-			if bad := (*name.ErrBadName)(nil); !errors.As(err, &bad) || diag.HintOf(err) == "" {
+			if !errors.Is(err, ErrName) || diag.HintOf(err) == "" {
 				t.Errorf("%q: %v, hint %q", ref, err, diag.HintOf(err))
 			}
 		}

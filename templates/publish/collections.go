@@ -1,14 +1,11 @@
 package publish
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
-	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/distribution/reference"
 
 	"github.com/org/claude-sandbox/features"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -75,11 +72,7 @@ func WriteAll(dir string) (written []string, err error) {
 
 // CheckNamespace refuses what no artifact can be pushed below; "" is none, and fine.
 func CheckNamespace(namespace string) error {
-	_, err := name.NewRepository(namespace + "/x")
-	if err == nil && slices.Contains(strings.Split(namespace, "/"), "") { // which registries refuse one by one
-		err = errors.New("a part of it is empty")
-	}
-	if err != nil && namespace != "" {
+	if _, err := reference.Parse(namespace + "/x"); err != nil && namespace != "" {
 		return diag.WithHint(fmt.Errorf("%q is no namespace: %w", namespace, err), "write it as REGISTRY/NAME, for example ghcr.io/me/templates")
 	}
 	return nil

@@ -27,7 +27,7 @@ func Error(err error) error {
 	switch {
 	case err == nil || errors.As(err, &exit):
 		return err
-	case errors.As(err, &badName):
+	case errors.As(err, &badName), errors.Is(err, registry.ErrName):
 		return exitcode.With(exitcode.Usage, err)
 	case errors.Is(err, engine.ErrUnavailable):
 		return exitcode.With(exitcode.Unavailable, err)
