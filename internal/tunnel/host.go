@@ -31,7 +31,7 @@ func NewHost(conn io.ReadWriteCloser, handler http.Handler) *Host {
 		end:   make(chan struct{}),
 	}
 	announce := sync.OnceFunc(func() { close(h.ready) })
-	var running gate
+	var running sync.RWMutex // held for reading by each handler, and for good once no other may begin
 	server := &http.Server{
 		Protocols: onlyHTTP2(),
 		HTTP2:     http2Config(),
@@ -49,8 +49,8 @@ func NewHost(conn io.ReadWriteCloser, handler http.Handler) *Host {
 				}
 				return
 			}
-			if running.enter() {
-				defer running.leave()
+			if running.TryRLock() {
+				defer running.RUnlock()
 				handler.ServeHTTP(w, r)
 			}
 		}),
@@ -58,7 +58,7 @@ func NewHost(conn io.ReadWriteCloser, handler http.Handler) *Host {
 	go func() {
 		_ = server.Serve(newOneListener(h.conn)) // ends with the connection
 		_ = server.Close()
-		running.shut()
+		running.Lock()
 		close(h.end)
 	}()
 	return h
@@ -97,32 +97,4 @@ func (h *Host) Wait() error {
 func (h *Host) Close() error {
 	_ = h.conn.Close()
 	return h.Wait()
-}
-
-// gate counts handlers. Unlike a bare WaitGroup it may be entered while shut
-// is called: net/http starts handlers in goroutines of their own.
-type gate struct {
-	mu     sync.Mutex
-	closed bool
-	inside sync.WaitGroup
-}
-
-// enter reports whether the caller may go on; it must then call leave.
-func (g *gate) enter() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.closed {
-		g.inside.Add(1)
-	}
-	return !g.closed
-}
-
-func (g *gate) leave() { g.inside.Done() }
-
-// shut accepts no further requests and waits until all are done.
-func (g *gate) shut() {
-	g.mu.Lock()
-	g.closed = true
-	g.mu.Unlock()
-	g.inside.Wait()
 }
