@@ -14,13 +14,10 @@ var (
 	end   = regexp.MustCompile(`^# sbx:end ([a-z0-9-]+)\n?$`)
 )
 
-func isMarker(line string) bool { return begin.MatchString(line) || end.MatchString(line) }
-
 // Dockerfile merges Dockerfiles region by region: what the user wrote outside
 // of them is not looked at, and inside lines are merged as by Text. Where the
-// versions do not have the same regions, as in files from before there were
-// any, all lines are merged; note says so when the user's markers are the
-// reason. With conflicts the merged text is mine, unless prefer decides them.
+// versions do not have the same regions all lines are merged; note says so when
+// the user's markers are the reason. With conflicts the merged text is mine, unless prefer decides them.
 func Dockerfile(base, template, mine []byte, prefer Side) (merged []byte, conflicts []Conflict, note string) {
 	if merged, conflicts, done := whole(base, template, mine, prefer); done {
 		return merged, conflicts, ""

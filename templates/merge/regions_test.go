@@ -224,7 +224,6 @@ func replace(t *testing.T, text string, pairs ...string) string {
 // Results of merging regions, pins and lists of packages. A pair replaces text
 // of old; want nil means a conflict.
 func TestDockerfile(t *testing.T) {
-	unmarked := strings.Join(slices.DeleteFunc(splitLines([]byte(old)), func(l string) bool { return strings.HasPrefix(l, "# sbx:") }), "")
 	pin := "@sha256:" + strings.Repeat("a", 64)
 	sum := func(c string) string { return "sha512-" + strings.Repeat(c, 86) + "==" }
 	claude := func(version, sumOf string) string {
@@ -281,13 +280,6 @@ func TestDockerfile(t *testing.T) {
 			mine:     replace(t, old, "# sbx:end entrypoint\n", ""),
 			want:     replace(t, old, "RUN install\n", "RUN more\n", "# sbx:end entrypoint\n", ""),
 			note:     "the region entrypoint has no end"},
-		{name: "from before there were regions", base: unmarked,
-			template: replace(t, old, "RUN install\n", "RUN more\n"),
-			mine:     replace(t, unmarked, "RUN install\n", "RUN install\nRUN mine\n") + "RUN last\n",
-			want:     replace(t, old, "RUN install\n", "RUN more\n", "# sbx:end system\n", "# sbx:end system\nRUN mine\n") + "RUN last\n"},
-		{name: "from before, with a step between", base: unmarked, template: old,
-			mine: "# mine\n" + replace(t, unmarked, "\n\n", "\n\nRUN mine\n\n"),
-			want: "# mine\n" + replace(t, old, "\n\n", "\n\nRUN mine\n\n")},
 		{name: "line ends", base: old,
 			template: replace(t, old, "RUN install\n", "RUN more\n"),
 			mine:     strings.ReplaceAll(old+"RUN mine\n", "\n", "\r\n"),

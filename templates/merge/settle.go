@@ -9,7 +9,7 @@ import (
 // settle decides about lines that both sides changed where one answer is right
 // for everybody, and otherwise by prefer.
 func settle(base, template, mine []string, prefer Side) (out []string, ok bool) {
-	for _, rule := range []func(base, template, mine []string) ([]string, bool){marked, pinned, packages} {
+	for _, rule := range []func(base, template, mine []string) ([]string, bool){pinned, packages} {
 		if out, ok := rule(base, template, mine); ok {
 			return out, true
 		}
@@ -21,27 +21,6 @@ func settle(base, template, mine []string, prefer Side) (out []string, ok bool) 
 		return template, true
 	}
 	return nil, false
-}
-
-// marked: the template did nothing but mark its regions. Text that the user wrote
-// between two of them is outside of both.
-func marked(base, template, mine []string) ([]string, bool) {
-	if !slices.Equal(base, slices.DeleteFunc(slices.Clone(template), isMarker)) {
-		return nil, false
-	}
-	var before, after []string
-	seen := 0
-	for _, line := range template {
-		switch {
-		case !isMarker(line):
-			seen++
-		case len(base) == 0 && begin.MatchString(line), seen > 0:
-			after = append(after, line)
-		default:
-			before = append(before, line)
-		}
-	}
-	return slices.Concat(before, mine, after), true
 }
 
 // pinned: both sides changed versions and digests and nothing else, and no
