@@ -1,7 +1,6 @@
 package templates
 
 import (
-	"encoding/json"
 	"fmt"
 	"io/fs"
 	"path"
@@ -9,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
 // File is one file to be written.
@@ -75,12 +75,6 @@ func fill(name, text string, values map[string]string) (string, error) {
 // escapeJSON returns value as the inside of a JSON string. A reference to
 // another option or variable in it stays text.
 func escapeJSON(value string) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(value); err != nil {
-		panic(err) // a string always encodes
-	}
-	quoted := strings.TrimSpace(b.String())
+	quoted := jsonc.Quote(value)
 	return strings.ReplaceAll(quoted[1:len(quoted)-1], "${", `\u0024{`)
 }

@@ -3,6 +3,7 @@ package jsonc
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 )
@@ -162,7 +163,7 @@ func (d *Document) add(holder *Node, start, end int, text string) []Edit {
 		if !bytes.ContainsRune(d.Src[open:holder.End-1], '\n') {
 			return []Edit{{open, open, text}}
 		}
-		indent := d.indentOf(holder.Start)
+		indent := d.IndentOf(holder.Start)
 		text = d.NewLine() + indent + d.unit() + strings.ReplaceAll(text, "\n", d.NewLine()+indent+d.unit())
 		return []Edit{{open, open, text}}
 	}
@@ -178,13 +179,13 @@ func (d *Document) add(holder *Node, start, end int, text string) []Edit {
 		// The last entry shares its line with others.
 		line = start
 	} else if line <= holder.Start {
-		text = " " + strings.ReplaceAll(text, "\n", d.NewLine()+d.indentOf(start))
+		text = " " + strings.ReplaceAll(text, "\n", d.NewLine()+d.IndentOf(start))
 		if comma < 0 {
 			return []Edit{{end, end, "," + text}}
 		}
 		return []Edit{{at, at, text}}
 	}
-	indent := d.indentOf(start)
+	indent := d.IndentOf(start)
 	text = d.NewLine() + indent + strings.ReplaceAll(text, "\n", d.NewLine()+indent)
 	if comma >= 0 {
 		text += "," // a list with a trailing comma keeps one
@@ -214,7 +215,7 @@ func (d *Document) RemoveComment(start, end int) []Edit {
 // line taken from the others, as AddMember wants it.
 func (d *Document) Outdented(n *Node) string {
 	text := strings.ReplaceAll(string(d.Src[n.Start:n.End]), "\r\n", "\n")
-	return strings.ReplaceAll(text, "\n"+d.indentOf(n.Start), "\n")
+	return strings.ReplaceAll(text, "\n"+d.IndentOf(n.Start), "\n")
 }
 
 // endOfComments returns the end of the comments behind at on the same line.
@@ -254,8 +255,8 @@ func (d *Document) lineStart(offset int) int {
 	return d.lines[line-1]
 }
 
-// indentOf is the white space that the line of offset starts with.
-func (d *Document) indentOf(offset int) string {
+// IndentOf is the white space that the line of offset starts with.
+func (d *Document) IndentOf(offset int) string {
 	from := d.lineStart(offset)
 	to := from
 	for to < len(d.Src) && (d.Src[to] == ' ' || d.Src[to] == '\t') {
@@ -267,7 +268,7 @@ func (d *Document) indentOf(offset int) string {
 // unit is one step of indentation: that of the root's first member.
 func (d *Document) unit() string {
 	if d.Root != nil && len(d.Root.Members) > 0 {
-		if s := d.indentOf(d.Root.Members[0].NameStart); s != "" {
+		if s := d.IndentOf(d.Root.Members[0].NameStart); s != "" {
 			return s
 		}
 	}
@@ -277,24 +278,10 @@ func (d *Document) unit() string {
 // Quote writes s as a JSON string.
 func Quote(s string) string {
 	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r < ' ':
-			b.WriteString(`\u00`)
-			b.WriteByte("0123456789abcdef"[r>>4])
-			b.WriteByte("0123456789abcdef"[r&15])
-		default:
-			b.WriteRune(r)
-		}
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		panic(err) // a text always encodes
 	}
-	b.WriteByte('"')
-	return b.String()
+	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -148,7 +148,7 @@ func (m *merger) take(path []step, template, mine *jsonc.Node) {
 	case mine == nil:
 		c.add, c.text = true, m.withComments(path, template)
 	default:
-		c.text = reindent(m.template, template, indentOf(m.mine, mine.Start))
+		c.text = strings.ReplaceAll(m.template.Outdented(template), "\n", "\n"+m.mine.IndentOf(mine.Start))
 	}
 	m.changes = append(m.changes, c)
 }
@@ -258,23 +258,5 @@ func (m *merger) withComments(path []step, n *jsonc.Node) string {
 	for _, comment := range m.template.CommentsAbove(start) {
 		above.WriteString(comment + "\n")
 	}
-	return above.String() + prefix + reindent(m.template, n, "")
-}
-
-// reindent returns the source of a value with the indentation of its further
-// lines changed from that of its own line to indent.
-func reindent(doc *jsonc.Document, n *jsonc.Node, indent string) string {
-	own := indentOf(doc, n.Start)
-	out := strings.Split(strings.ReplaceAll(text(doc, n), "\r\n", "\n"), "\n")
-	for i := 1; i < len(out); i++ {
-		out[i] = indent + strings.TrimPrefix(out[i], own)
-	}
-	return strings.Join(out, "\n")
-}
-
-// indentOf returns the white space that the line of offset starts with.
-func indentOf(doc *jsonc.Document, offset int) string {
-	start := strings.LastIndexByte(string(doc.Src[:offset]), '\n') + 1
-	line := string(doc.Src[start:offset])
-	return line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+	return above.String() + prefix + m.template.Outdented(n)
 }
