@@ -73,7 +73,7 @@ func Extend(src []byte, x Extension) (out []byte, changes []string, err error) {
 	e.dropFirewallHook()
 	e.startAsRoot(x.StartUser)
 	// Under any version, and of any publisher, it is the same Feature.
-	if !slices.ContainsFunc(doc.Root.Member("features").Fields(), func(m jsonc.Member) bool { return firewallFeature.MatchString(m.Name) }) {
+	if !Extended(e.src) {
 		options := `{"presets": ` + jsonc.Quote(strings.Join(x.Presets, ","))
 		if len(x.Allow) > 0 {
 			options += `, "allow": ` + jsonc.Quote(strings.Join(x.Allow, ","))
@@ -122,9 +122,8 @@ func Extend(src []byte, x Extension) (out []byte, changes []string, err error) {
 // Extended reports whether a devcontainer.json has the firewall Feature. It is
 // pure.
 func Extended(src []byte) bool {
-	doc, _ := jsonc.Parse("", src)
-	return doc != nil && slices.ContainsFunc(doc.Root.Member("features").Fields(),
-		func(m jsonc.Member) bool { return firewallFeature.MatchString(m.Name) })
+	_, feature := firewallIn(src)
+	return feature != nil
 }
 
 // NamesAgent reports whether a devcontainer.json names the user of sessions, who
@@ -170,18 +169,13 @@ func HasLocalClaude(src []byte) bool {
 // among its presets nor among its entries. Its options are its owner's, and
 // Extend leaves them alone. Without the Feature it is empty. It is pure.
 func FirewallLacks(src []byte, presets, allow []string) []string {
-	doc, _ := jsonc.Parse("", src)
-	if doc == nil {
-		return nil
-	}
-	list := doc.Root.Member("features").Fields()
-	at := slices.IndexFunc(list, func(m jsonc.Member) bool { return firewallFeature.MatchString(m.Name) })
-	if at < 0 {
+	_, feature := firewallIn(src)
+	if feature == nil {
 		return nil
 	}
 	var lacks []string
 	for option, wanted := range map[string][]string{"presets": presets, "allow": allow} {
-		have, _ := list[at].Value.Member(option).Str()
+		have, _ := feature.Member(option).Str()
 		for _, w := range wanted {
 			if !slices.Contains(strings.Split(strings.ReplaceAll(have, " ", ""), ","), w) {
 				lacks = append(lacks, w)

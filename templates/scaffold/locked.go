@@ -26,7 +26,7 @@ var ErrExtended = errors.New("this dev container is your own, with the firewall'
 // Locked is a dev container with its lock.
 type Locked struct {
 	Dir   Folder
-	Lock  *lock.Lock
+	Lock  *lock.Lock       // nil for one that was extended, see OpenPinned
 	Files []templates.File // those of the lock's files that are there, as they are
 }
 
@@ -170,50 +170,41 @@ func (d *Locked) Drift() (Drift, error) {
 	return out, nil
 }
 
-// Pinned is a dev container with what pins its images and Features.
-type Pinned struct {
-	Dir   Folder
-	Lock  *lock.Lock // nil for one that was extended: only its Features are locked
-	Files []templates.File
-}
-
-// OpenPinned reads the locks and the files that they describe, which must be well
-// formed.
-func OpenPinned(dir Folder) (*Pinned, error) {
-	p := &Pinned{Dir: dir}
-	switch d, err := Open(dir); {
-	case errors.Is(err, ErrExtended):
-		p.Files = []templates.File{{Path: ConfigPath, Content: dir.Read(ConfigPath)}}
-	case err != nil:
-		return nil, err
-	default:
-		p.Lock, p.Files = d.Lock, d.Files
+// OpenPinned is Open for files that must be well formed, also those of a dev container
+// that was extended: of that only the Features are locked.
+func OpenPinned(dir Folder) (*Locked, error) {
+	d, err := Open(dir)
+	if errors.Is(err, ErrExtended) {
+		d, err = &Locked{Dir: dir, Files: []templates.File{{Path: ConfigPath, Content: dir.Read(ConfigPath)}}}, nil
 	}
-	return p, lock.WellFormed(p.Files)
+	if err != nil {
+		return nil, err
+	}
+	return d, lock.WellFormed(d.Files)
 }
 
 // Stale returns how the locks differ from the files, in sentences. unknown are
 // images whose digest was never looked up, which is not counted as stale.
-func (p *Pinned) Stale() (stale, unknown []string, err error) {
-	if p.Lock != nil {
-		s := p.Lock.Stale(p.Files, carried.Sums())
+func (d *Locked) Stale() (stale, unknown []string, err error) {
+	if d.Lock != nil {
+		s := d.Lock.Stale(d.Files, carried.Sums())
 		unknown, s.Unknown = s.Unknown, nil
 		stale = s.All()
 	}
-	features, err := lock.StaleFeatures(p.Files, p.Dir.Read(lock.FeaturesPath))
+	features, err := lock.StaleFeatures(d.Files, d.Dir.Read(lock.FeaturesPath))
 	return append(stale, features...), unknown, err
 }
 
 // Renew asks r for every digest and returns the lock files as they should be. They
 // are not to be written when a digest could not be had, for the reasons in failed.
-func (p *Pinned) Renew(ctx context.Context, r lock.Resolver) (files []templates.File, failed []error) {
-	if l := p.Lock; l != nil {
-		l.Describe(p.Files, l)
+func (d *Locked) Renew(ctx context.Context, r lock.Resolver) (files []templates.File, failed []error) {
+	if l := d.Lock; l != nil {
+		l.Describe(d.Files, l)
 		l.RenewInit(carried.Sums())
 		failed = l.LookUp(ctx, r)
 		files = append(files, templates.File{Path: lock.Path, Content: l.Encode()})
 	}
-	features, err := lock.LockFeatures(ctx, p.Files, r)
+	features, err := lock.LockFeatures(ctx, d.Files, r)
 	if err != nil {
 		failed = append(failed, err)
 	}
