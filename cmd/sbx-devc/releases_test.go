@@ -1,8 +1,14 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -118,6 +124,8 @@ func releaseInstalls(t *testing.T, w *workflows, dir, mirror string) {
 			t.Error(err)
 		}
 	})
+	t.Run("formula", func(t *testing.T) { version(t, brewed(t, dir, mirror)) })
+	t.Run("manifest of Scoop", func(t *testing.T) { scooped(t, dir, mirror) })
 	t.Run("go install", func(t *testing.T) {
 		// The module's name is the one in its source, whoever publishes it; the host of the test has it.
 		home := t.TempDir()
@@ -141,6 +149,94 @@ func releaseInstalls(t *testing.T, w *workflows, dir, mirror string) {
 			}
 		}
 	})
+}
+
+// brewed installs by the release's formula, and returns the program.
+func brewed(t *testing.T, dir, mirror string) string {
+	t.Helper()
+	prefix := t.TempDir()
+	out, err := exec.Command(testenv.Program(t, "ruby"), "testdata/brew.rb", filepath.Join(dir, "sbx-devc.rb"), mirror, prefix).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, name := range []string{"completions/zsh", "share/man/man1/sbx-devc-run.1"} {
+		if info, err := os.Stat(filepath.Join(prefix, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	return filepath.Join(prefix, "bin", "sbx-devc")
+}
+
+// scooped does what Scoop does with the release's manifest, but for the link to the program.
+func scooped(t *testing.T, dir, mirror string) {
+	t.Helper()
+	type place struct{ URL, Hash string }
+	type places struct {
+		Architecture map[string]place `json:"architecture"`
+	}
+	var m struct {
+		Version, Description, Homepage, License, Bin, Checkver string
+		places
+		Autoupdate places
+	}
+	decoder := json.NewDecoder(strings.NewReader(readFile(t, filepath.Join(dir, "sbx-devc.json"))))
+	decoder.DisallowUnknownFields() // Scoop's own schema has these alone, and others that we do not use
+	if err := decoder.Decode(&m); err != nil {
+		t.Fatal(err)
+	}
+	at := m.Architecture["64bit"]
+	address, name, _ := strings.Cut(at.URL, "#/") // after it is the name that the file gets
+	resp, err := http.Get(strings.Replace(address, "https://github.com", mirror, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, resp.Body); err != nil || hex.EncodeToString(sum.Sum(nil)) != at.Hash {
+		t.Errorf("%s: %v, %x, want %s", address, err, sum.Sum(nil), at.Hash)
+	}
+	if name != m.Bin || len(m.Architecture) != 1 || m.Description == "" || m.License != "Apache-2.0" {
+		t.Errorf("%+v", m)
+	}
+	// Of the next version, which it looks for at the homepage.
+	next := m.Autoupdate.Architecture["64bit"].URL
+	if m.Checkver != "github" || !strings.HasPrefix(m.Homepage, "https://github.com/") || strings.ReplaceAll(next, "$version", m.Version) != at.URL {
+		t.Errorf("a new version is not found: %+v", m)
+	}
+}
+
+// The formula and the manifest lead to the programs of their release, with programs of a line;
+// make release-dry-run does the same with the real ones.
+func TestManifestsOfARelease(t *testing.T) {
+	host := t.TempDir()
+	dir := filepath.Join(host, "Some", "claude-sandbox", "releases", "download", "v1.2.3")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"darwin-amd64", "darwin-arm64", "linux-amd64", "linux-arm64", "windows-amd64.exe"} {
+		if err := os.WriteFile(filepath.Join(dir, "sbx-devc-"+name), []byte("#!/bin/sh\necho sbx-devc 1.2.3 "+name+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(name string, args ...string) {
+		cmd := exec.Command(testenv.Program(t, name), args...)
+		cmd.Env = append(os.Environ(), "SBX_REPOSITORY=Some/claude-sandbox")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s %q: %v: %s", name, args, err, out)
+		}
+	}
+	manual := t.TempDir()
+	if err := os.WriteFile(filepath.Join(manual, "sbx-devc-run.1"), []byte(".TH x\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run("tar", "-C", manual, "-czf", filepath.Join(dir, "sbx-devc-man.tar.gz"), ".")
+	run("bash", "../../scripts/release", "manifests", "1.2.3", dir)
+	server := httptest.NewServer(http.FileServer(http.Dir(host)))
+	defer server.Close()
+	if out, err := exec.Command(brewed(t, dir, server.URL), "version").Output(); err != nil || !strings.HasPrefix(string(out), "sbx-devc 1.2.3 linux-") {
+		t.Errorf("%q, %v", out, err)
+	}
+	scooped(t, dir, server.URL)
 }
 
 func readFile(t *testing.T, name string) string {

@@ -33,6 +33,7 @@ class SbxDevc < Formula
 
   def install
     bin.install Dir["sbx-devc-*"].first => "sbx-devc"
+    chmod 0755, bin/"sbx-devc" # a download is no program, and the next but one line runs it
     resource("man").stage { man1.install Dir["*.1"] }
     generate_completions_from_executable(bin/"sbx-devc", "completion")
   end
