@@ -96,18 +96,38 @@ func (r Rules) Judge(p *Patch) Verdict {
 	}
 	for _, n := range p.Notes {
 		shown := strings.TrimSuffix(n.Path, "/")
+		if n.noCommitHas() {
+			continue
+		}
 		if n.Path == "" || badPath(shown) != "" || !r.Ignored(path.Join(r.Folder, shown)) {
 			v.Protected = append(v.Protected, Finding{Why: "not in the patch: " + visible.Line(n.Text)})
 		}
 	}
 	if len(v.Files) > r.MaxFiles {
 		refuse("", "%d files change, and at most %d may", len(v.Files), r.MaxFiles)
+	} else {
+		for _, f := range v.Files {
+			if above := fileAbove(f.Path, names); above != "" {
+				refuse(f.Path, "the patch has the file %s, too", visible.Line(above))
+			}
+		}
 	}
 	if total > r.MaxBytes {
 		refuse("", "%d bytes are added, and at most %d may be", total, r.MaxBytes)
 	}
 	slices.SortFunc(v.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 	return v
+}
+
+// fileAbove is the file of a patch that is where another one of it needs a folder; "" = there
+// is none. names are those of its files by their folded form.
+func fileAbove(name string, names map[string]string) string {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if other, there := names[obeyed.FoldedPath(dir)]; there {
+			return other
+		}
+	}
+	return ""
 }
 
 // maxPath bounds a path, in bytes.

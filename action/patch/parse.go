@@ -38,6 +38,14 @@ type Note struct {
 	Text string // with the path
 }
 
+// noCommitHas reports a note on what no commit has: a folder itself, and not what is in it, and
+// modes but for the difference of programs.
+func (n Note) noCommitHas() bool {
+	words := strings.TrimPrefix(n.Text, n.Path+": ")
+	return strings.HasPrefix(words, "mode ") ||
+		strings.HasSuffix(n.Path, "/") && (strings.HasPrefix(words, "new folder") || strings.HasPrefix(words, "removed"))
+}
+
 // File is the change of one file.
 type File struct {
 	Path             string // slash-separated, as it stands in the patch: any text

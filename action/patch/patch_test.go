@@ -3,6 +3,7 @@ package patch
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -78,6 +79,8 @@ func TestAttackPatches(t *testing.T) {
 		"twice":              {added("x", Plain, "a") + added("x", Plain, "b"), "has it twice"},
 		"twice, case":        {added("x", Plain, "a") + added("X", Plain, "b"), "has it twice"},
 		"nothing":            {"diff --git a/x b/x\n", "says nothing"},
+		"file and folder":    {added("x", Plain, "a") + added("x/y", Plain, "b"), "x/y: the patch has the file x, too"},
+		"folder and file":    {added("x/y/z", Plain, "a") + added("X", Plain, "b"), "the patch has the file X, too"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := judge(t, tc.patch)
@@ -164,6 +167,37 @@ func TestProtectedFiles(t *testing.T) {
 	v := judge(t, added("node_modules/a.js", Plain, "a")+"sbx-devc: node_modules/: 40,000 new files, 1 GB\nsbx-devc: a.png: new, it is binary\n")
 	if len(v.Files) > 0 || len(v.Ignored) != 1 || len(v.Protected) != 1 || !strings.Contains(v.Protected[0].Why, "a.png") {
 		t.Errorf("ignored files: %+v", v)
+	}
+}
+
+// What no commit has, such as an empty folder, waits for nobody.
+func TestChangesThatNoCommitHas(t *testing.T) {
+	dir, keep := t.TempDir(), t.TempDir()
+	write(t, filepath.Join(dir, "private.txt"), []byte("a\n"))
+	write(t, filepath.Join(dir, "tool"), []byte("a\n"))
+	for _, name := range []string{"gone", "closed"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	look, err := changes.Take(t.Context(), dir, changes.Options{Keep: keep, Binaries: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "new", "empty"), 0o755), os.Remove(filepath.Join(dir, "gone")), os.Chmod(filepath.Join(dir, "closed"), 0o700),
+		os.Chmod(filepath.Join(dir, "private.txt"), 0o600), os.Chmod(filepath.Join(dir, "tool"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	var diff bytes.Buffer
+	if err := look.Compare(t.Context()).WritePatch(&diff); err != nil {
+		t.Fatal(err)
+	}
+	v := judge(t, diff.String())
+	if len(v.Refused) > 0 || len(v.Files) != 1 || len(v.Protected) != 1 || v.Protected[0].Path != "tool" {
+		t.Errorf("%+v\n%s", v, diff.String())
+	}
+	if v := judge(t, "sbx-devc: lib/: 40,000 new files, 1 GB\n"); len(v.Protected) != 1 {
+		t.Errorf("files that are not in the patch: %+v", v)
 	}
 }
 

@@ -92,7 +92,7 @@ func (c *Change) patchText(f *redact.Finder) []byte {
 func (c *Change) side(out *bytes.Buffer, before, after *State, old, new []byte, f *redact.Finder) {
 	from, hasFrom := gitMode(before)
 	to, hasTo := gitMode(after)
-	if !hasFrom && !hasTo {
+	if !hasFrom && !hasTo || c.Kind == Mode && from == to { // git keeps nothing of it
 		return
 	}
 	if before != nil && before.What == Symlink {
