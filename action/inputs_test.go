@@ -227,6 +227,8 @@ func TestInputsAreRefused(t *testing.T) {
 		"variable of the step": {map[string]string{"env": "HOME"}, "HOME has no value"},
 		"variable's name":      {map[string]string{"env": "1A=b"}, "input env: line 1"},
 		"memory":               {map[string]string{"memory": "much"}, "input memory"},
+		"too little memory":    {map[string]string{"memory": "1k"}, "input memory: no agent works in 1024 bytes"},
+		"too few processors":   {map[string]string{"cpus": "0.001"}, "input cpus: no agent works with 0.001 of"},
 		"no processors":        {map[string]string{"cpus": "0"}, "input cpus"},
 		"processors":           {map[string]string{"cpus": "-1"}, "input cpus"},
 		"fallback":             {map[string]string{"fallback_model": "--resume"}, "input fallback_model"},

@@ -168,6 +168,13 @@ func (d *decoder) size(n *jsonc.Node, to *int64) {
 	}
 }
 
+// usable judges a limit.
+func (d *decoder) usable(n *jsonc.Node, l Limits) {
+	if err := l.Usable(); err != nil {
+		d.value(n, RuleValue, &problem{err.Error(), diag.HintOf(err)})
+	}
+}
+
 // value says what is wrong with a value.
 func (d *decoder) value(n *jsonc.Node, rule string, bad *problem) {
 	d.node(n, rule, n.Where()+": "+bad.message, bad.hint)

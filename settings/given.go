@@ -77,6 +77,7 @@ func (g *Given) Memory(name, text string) {
 		var bad *problem
 		g.Limits.Memory, bad = parseSize(text)
 		g.check(name, bad)
+		g.usable(name, Limits{Memory: g.Limits.Memory})
 	}
 }
 
@@ -86,6 +87,7 @@ func (g *Given) Disk(name, text string) {
 		var bad *problem
 		g.Limits.Disk, bad = parseSize(text)
 		g.check(name, bad)
+		g.usable(name, Limits{Disk: g.Limits.Disk})
 	}
 }
 
@@ -94,6 +96,7 @@ func (g *Given) CPUs(name string, n float64) {
 	if n != 0 {
 		g.Limits.CPUs = n
 		g.check(name, checkPositive(n))
+		g.usable(name, Limits{CPUs: n})
 	}
 }
 
@@ -168,6 +171,13 @@ func (g *Given) named(list, name string, times int) {
 		g.names = map[string][]string{}
 	}
 	g.names[list] = append(g.names[list], slices.Repeat([]string{name}, times)...)
+}
+
+// usable notes a limit with which nothing can run.
+func (g *Given) usable(name string, l Limits) {
+	if err := l.Usable(); err != nil {
+		g.errs = append(g.errs, fmt.Errorf("%s: %w", name, err))
+	}
 }
 
 // check notes what is wrong with a value, if anything is.

@@ -226,10 +226,10 @@ func (d *decoder) models(n *jsonc.Node) [][]string {
 
 func (d *decoder) limits(n *jsonc.Node, l *Limits) {
 	d.object(n, fields{
-		"memory":  func(n *jsonc.Node) { d.size(n, &l.Memory) },
-		"cpus":    func(n *jsonc.Node) { d.positive(n, &l.CPUs) },
-		"pids":    func(n *jsonc.Node) { d.count(n, &l.PIDs) },
-		"disk":    func(n *jsonc.Node) { d.size(n, &l.Disk) },
+		"memory":  func(n *jsonc.Node) { d.size(n, &l.Memory); d.usable(n, Limits{Memory: l.Memory}) },
+		"cpus":    func(n *jsonc.Node) { d.positive(n, &l.CPUs); d.usable(n, Limits{CPUs: l.CPUs}) },
+		"pids":    func(n *jsonc.Node) { d.count(n, &l.PIDs); d.usable(n, Limits{PIDs: l.PIDs}) },
+		"disk":    func(n *jsonc.Node) { d.size(n, &l.Disk); d.usable(n, Limits{Disk: l.Disk}) },
 		"timeout": func(n *jsonc.Node) { d.duration(n, &l.Timeout) },
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/org/claude-sandbox/internal/diag"
 )
 
 // Values of settings are judged here, for files and for what is given one by one.
@@ -31,6 +33,33 @@ func checkPositive(n float64) *problem {
 		return nil
 	}
 	return &problem{fmt.Sprintf("%g is not a number greater than 0", n), "leave it out for no limit"}
+}
+
+// The least of each limit that a container's first process, which is ours, works with, and
+// the kernel's own limit of processes (PID_MAX_LIMIT on 64 bits).
+const (
+	leastMemory = 64 << 20
+	leastPIDs   = 32
+	mostPIDs    = 1 << 22
+	leastCPUs   = 0.01 // of the engines, too
+	leastDisk   = 16 << 20
+)
+
+// Usable errs for a limit with which no agent works, or which no machine has.
+func (l Limits) Usable() error {
+	switch {
+	case l.Memory > 0 && l.Memory < leastMemory:
+		return diag.WithHint(fmt.Errorf("no agent works in %d bytes of memory", l.Memory), "give 64m or more; Claude Code itself needs some 500m")
+	case l.PIDs > 0 && l.PIDs < leastPIDs:
+		return diag.WithHint(fmt.Errorf("no agent works with %d processes and threads", l.PIDs), "give %d or more", leastPIDs)
+	case l.PIDs > mostPIDs:
+		return diag.WithHint(fmt.Errorf("no machine has %d processes and threads", l.PIDs), "give %d or less", mostPIDs)
+	case l.CPUs > 0 && l.CPUs < leastCPUs:
+		return diag.WithHint(fmt.Errorf("no agent works with %g of a processor", l.CPUs), "give %g or more", leastCPUs)
+	case l.Disk > 0 && l.Disk < leastDisk:
+		return diag.WithHint(fmt.Errorf("no agent works in %d bytes of disk", l.Disk), "give 16m or more")
+	}
+	return nil
 }
 
 // parseSize reads "512m" or "4g" as the container engines do: powers of 1024. It

@@ -147,7 +147,7 @@ func (o Options) Plan(accepted settings.Accepted, f Facts) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Warnings = slices.Concat(p.Warnings, shown, open)
+	p.Warnings = slices.Concat(p.Warnings, shown, open, providerWarning(p.Policy))
 	if o.Schema != nil {
 		o.Headless.JSONSchema = o.Schema.Text()
 	}
@@ -212,38 +212,15 @@ func (o Options) Conversation() string {
 // supported refuses settings that this version does not act on. To drop one in
 // silence would let somebody rely on it.
 func supported(s settings.Settings) error {
-	switch l := s.Limits; {
-	case s.Topology != settings.TopologySidecar:
+	if s.Topology != settings.TopologySidecar {
 		return diag.WithHint(fmt.Errorf("%w: run does not support topology %s yet", ErrConfig, s.Topology),
 			"run always uses the sidecar topology; leave the setting out")
-	case l.Memory > 0 && l.Memory < leastMemory:
-		return diag.WithHint(fmt.Errorf("%w: no agent works in %d bytes of memory (limits.memory, --memory)", ErrConfig, l.Memory),
-			"give 64m or more; Claude Code itself needs some 500m")
-	case l.PIDs > 0 && l.PIDs < leastPIDs:
-		return diag.WithHint(fmt.Errorf("%w: no agent works with %d processes and threads (limits.pids, --pids)", ErrConfig, l.PIDs),
-			"give %d or more", leastPIDs)
-	case l.PIDs > mostPIDs:
-		return diag.WithHint(fmt.Errorf("%w: no machine has %d processes and threads (limits.pids, --pids)", ErrConfig, l.PIDs),
-			"give %d or less", mostPIDs)
-	case l.CPUs > 0 && l.CPUs < leastCPUs:
-		return diag.WithHint(fmt.Errorf("%w: no agent works with %g of a processor (limits.cpus, --cpus)", ErrConfig, l.CPUs),
-			"give %g or more", leastCPUs)
-	case l.Disk > 0 && l.Disk < leastDisk:
-		return diag.WithHint(fmt.Errorf("%w: no agent works in %d bytes of disk (limits.disk, --disk)", ErrConfig, l.Disk), "give 16m or more")
+	}
+	if err := s.Limits.Usable(); err != nil {
+		return fmt.Errorf("%w: limits: %w", ErrConfig, err)
 	}
 	return nil
 }
-
-// mostPIDs is the kernel's own limit (PID_MAX_LIMIT on 64 bits).
-const mostPIDs = 1 << 22
-
-// The least that a container's first process, which is ours, works with.
-const (
-	leastMemory = 64 << 20
-	leastPIDs   = 32
-	leastCPUs   = 0.01 // of the engines, too
-	leastDisk   = 16 << 20
-)
 
 // modeWarnings returns what must be said about a mode that opens the internet, and one
 // that is not the user's. Mode host needs the user's own word twice, and no file of the

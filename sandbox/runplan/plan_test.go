@@ -379,6 +379,25 @@ func TestModeAuditIsSaidAloud(t *testing.T) {
 
 // Somebody who asks for audit and gets allowlist would take an empty proposal
 // of "policy learn" for the whole truth.
+// With the provider open, a key in a text that the agent reads leads past the proxy.
+func TestAnOpenProviderIsSaidAloud(t *testing.T) {
+	for name, c := range map[string]struct {
+		network firewall.Network
+		want    string
+	}{
+		"a preset":       {firewall.Network{Presets: []string{"anthropic"}}, "api.anthropic.com is open (preset:anthropic"},
+		"another preset": {firewall.Network{Presets: []string{"claude-code"}}, "api.anthropic.com is open (preset:claude-code"},
+		"an entry":       {firewall.Network{Allow: []string{"*.anthropic.com"}}, "api.anthropic.com is open (*.anthropic.com)"},
+		"denied":         {firewall.Network{Presets: []string{"anthropic"}, Deny: []string{"api.anthropic.com"}}, ""},
+		"closed":         {firewall.Network{Presets: []string{"npm"}}, ""},
+	} {
+		said := strings.Join(plan(t, Options{Layers: Layers{User: settings.Settings{Network: c.network}}}, workspacetest.Folder(t)).Warnings, "\n")
+		if !strings.Contains(said, c.want) || (c.want == "") == strings.Contains(said, "anthropic") {
+			t.Errorf("%s: warnings %q, want %q", name, said, c.want)
+		}
+	}
+}
+
 func TestModeThatTheProjectNarrowsIsSaidAloud(t *testing.T) {
 	project := network(firewall.Network{Mode: firewall.ModeAllowlist})
 	o := Options{Layers: Layers{User: network(firewall.Network{Mode: firewall.ModeAudit}), Project: &project}}

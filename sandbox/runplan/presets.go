@@ -1,6 +1,8 @@
 package runplan
 
 import (
+	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -50,4 +52,18 @@ func trustedPresets(project settings.Settings, users []string) []string {
 	return slices.DeleteFunc(slices.Clone(project.Network.Presets), func(p string) bool {
 		return slices.Contains(settings.SessionPresets(), p) && !slices.Contains(users, p)
 	})
+}
+
+// providersHost is where the model's provider takes requests with anybody's key.
+const providersHost = "api.anthropic.com"
+
+// providerWarning says that the agent itself reaches the model's provider: there it can send
+// what it has, and have pages fetched, with a key that somebody gives it, past the proxy.
+func providerWarning(p *firewall.Policy) []string {
+	d := p.Decide(providersHost, netip.Addr{}, 443, firewall.TCP)
+	if p.Mode() != firewall.ModeAllowlist || !d.Allowed() {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s is open (%s): the agent can send there what it has, with any key that somebody gives it, past the proxy "+
+		"that meters and screens its requests; a run needs none of the provider's hosts", providersHost, d.Rule)}
 }
