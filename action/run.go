@@ -249,14 +249,14 @@ func settle(ctx context.Context, in Inputs, report Report, err error) agent.Outc
 func (s *step) configuration(in Inputs) {
 	s.github.Group("Configuration")
 	for _, line := range []string{
-		fmt.Sprintf("folder: %s (%s)", in.WorkingDirectory, in.WorkspaceMode),
+		fmt.Sprintf("folder: %s, workspace_mode: %s", in.WorkingDirectory, cmp.Or(s.github.GetInput("workspace_mode"), "rw")),
 		fmt.Sprintf("prompt: %d bytes", len(in.Prompt)),
-		fmt.Sprintf("model: %s, max_turns: %d, max_budget_usd: %g (0 is no limit), timeout: %s", orDefault(in.Model), in.MaxTurns,
+		fmt.Sprintf("model: %s, max_turns: %d, max_budget_usd: %g (0 is no limit), timeout: %s", cmp.Or(in.Model, "default"), in.MaxTurns,
 			in.MaxBudgetUSD, in.Timeout),
-		fmt.Sprintf("image: %s", orDefault(in.Image)),
-		fmt.Sprintf("egress: %s, presets: %s, allowed_domains: %s, private_domains: %s, denied_domains: %s", in.Egress,
-			orNone(strings.Join(in.Presets, " ")), orNone(strings.Join(in.AllowedDomains, " ")), orNone(strings.Join(in.PrivateDomains, " ")),
-			orNone(strings.Join(in.DeniedDomains, " "))),
+		fmt.Sprintf("image: %s", cmp.Or(in.Image, "default")),
+		fmt.Sprintf("egress: %s, presets: %s, allowed_domains: %s, private_domains: %s, denied_domains: %s",
+			cmp.Or(s.github.GetInput("egress"), "block"), orNone(strings.Join(in.Presets, " ")), orNone(strings.Join(in.AllowedDomains, " ")),
+			orNone(strings.Join(in.PrivateDomains, " ")), orNone(strings.Join(in.DeniedDomains, " "))),
 		fmt.Sprintf("keys: %s", orNone(strings.Join(in.Keys, "; "))),
 	} {
 		_, _ = io.WriteString(s.Stdout, Neutral(line)) // best effort, as all of the log
@@ -405,16 +405,4 @@ func joined(errs []error) string {
 	return strings.Join(texts, ";\n") // the summary shows one a line
 }
 
-func orDefault(s string) string {
-	if s == "" {
-		return "default"
-	}
-	return s
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "none"
-	}
-	return s
-}
+func orNone(s string) string { return cmp.Or(s, "none") }

@@ -91,6 +91,7 @@ type stepRun struct {
 	cmd      *exec.Cmd
 	log      bytes.Buffer
 	requests func() []fakeapi.Request
+	upstream string // address of the model API
 }
 
 func startStep(t *testing.T, api *fakeapi.Server, inputs ...string) *stepRun {
@@ -105,7 +106,7 @@ func startStep(t *testing.T, api *fakeapi.Server, inputs ...string) *stepRun {
 	api.APIKey = testKey
 	server := httptest.NewServer(api)
 	t.Cleanup(server.Close)
-	s := &stepRun{t: t, bin: bin, dir: t.TempDir(), requests: api.Requests}
+	s := &stepRun{t: t, bin: bin, dir: t.TempDir(), requests: api.Requests, upstream: server.URL}
 	s.id = "gha-" + strings.ToLower(regexp.MustCompile(`[^A-Za-z0-9]+`).ReplaceAllString(t.Name(), "-"))
 	workspace := filepath.Join(s.dir, "workspace")
 	if err := os.Mkdir(workspace, 0o755); err != nil {
@@ -215,6 +216,12 @@ func TestAnAPIThatIsOverloadedForTooLongFailsTheStep(t *testing.T) {
 	s.wantConclusion(1, "api_error")
 	if n := len(s.requests()); n > 3 {
 		t.Errorf("the API was asked %d times, and said that a minute has to pass", n)
+	}
+	// Claude knows it by an address in the sandbox, and says so in the log.
+	for name, text := range map[string]string{"output": s.file("output"), "summary": s.file("summary")} {
+		if strings.Contains(text, "inference gateway") || !strings.Contains(text, "the model API, "+strings.TrimPrefix(s.upstream, "http://")) {
+			t.Errorf("the %s does not name the API:\n%s", name, text)
+		}
 	}
 }
 

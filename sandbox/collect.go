@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"time"
 
 	"github.com/org/claude-sandbox/agent"
@@ -23,6 +24,21 @@ func hideSecrets(known *redact.Redactor, outcome *agent.Outcome, result **agent.
 		clean := **result
 		clean.Text = known.String(clean.Text)
 		*result = &clean
+	}
+}
+
+// ourGateway is how Claude names the model API in its advice about failures: by the address
+// of the tunnel in the sandbox.
+var ourGateway = regexp.MustCompile(`your inference gateway \([^)]*\)`)
+
+// nameModelAPI names the API instead, which is at host, in what is kept of an agent's closing words.
+func nameModelAPI(host string, outcome *agent.Outcome, result **agent.Result) {
+	api := "the model API, " + host
+	outcome.Message = ourGateway.ReplaceAllLiteralString(outcome.Message, api)
+	if *result != nil && (*result).IsError {
+		named := **result
+		named.Text = ourGateway.ReplaceAllLiteralString(named.Text, api)
+		*result = &named
 	}
 }
 

@@ -108,6 +108,7 @@ func (r *run) conclude(ctx context.Context, c course, proved <-chan error) error
 	} else {
 		r.result.Outcome = judge(evidence, r.plan.Asked.Schema)
 	}
+	nameModelAPI(r.host.Upstream.Host, &r.result.Outcome, &r.result.Agent)
 	r.bringBack(c.unprotected == "")
 	r.waits.on("the firewall to prove itself a last time")
 	c.failure = cmp.Or(<-proved, c.failure)
