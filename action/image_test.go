@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/session/images"
 )
 
@@ -69,6 +71,23 @@ func TestAttackTheImageOfTheDevContainerBringsSettings(t *testing.T) {
 	_, plan, err := planJob(Job{ID: "test", Inputs: in, Progress: io.Discard, Dir: t.TempDir()})
 	if err != nil || !strings.HasPrefix(plan.Agent.Image, "sbx-devc-project-") || len(plan.Network.Allow) > 0 {
 		t.Errorf("%v, %v", plan, err)
+	}
+}
+
+// A runner that works as root has root's checkout.
+func TestAFolderOfRoots(t *testing.T) {
+	testenv.Root(t)
+	in := Inputs{Prompt: "x"}
+	in.WorkingDirectory = t.TempDir()
+	for mode, closed := range map[string]bool{"bind": true, "copy": false, "ro": false} {
+		in.WorkspaceMode = mode
+		_, plan, err := planJob(Job{ID: "test", Inputs: in, Progress: io.Discard, Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := plan.Closed(); (err != nil) != closed || closed && !strings.Contains(diag.HintOf(err), "set workspace_mode: copy") {
+			t.Errorf("%s: %v: %s", mode, err, diag.HintOf(err))
+		}
 	}
 }
 

@@ -3,11 +3,13 @@ package action
 import (
 	"context"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/credproxy/spending"
 	"github.com/org/claude-sandbox/firewall/report"
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/changes"
 	"github.com/org/claude-sandbox/session/instructions"
@@ -70,7 +72,20 @@ type reported struct {
 	changed   changed
 	untrusted bool // see Job
 	texts     *instructions.Set
-	said      bool // an annotation says why the step fails
+	said      bool   // an annotation says why the step fails
+	explained string // the outcome's message with what to do, for the summary; "" = there is no more to say
+}
+
+// explain keeps errors with their hints, a line each.
+func (r *reported) explain(errs ...error) {
+	var b strings.Builder
+	for _, err := range errs {
+		b.WriteString(err.Error() + "\n")
+		if hint := diag.HintOf(err); hint != "" {
+			b.WriteString("  " + hint + "\n")
+		}
+	}
+	r.explained = strings.TrimSuffix(b.String(), "\n")
 }
 
 // denied lists the refused hosts; nil without a firewall.

@@ -129,6 +129,7 @@ func (s *step) run(ctx context.Context) reported {
 			s.annotate("error", "claude-sandbox configuration", err)
 		}
 		r.said = true
+		r.explain(errs...)
 		r.Outcome = agent.Outcome{Conclusion: ConfigError, Message: joined(errs)}
 		return r
 	}
@@ -136,6 +137,7 @@ func (s *step) run(ctx context.Context) reported {
 	if err != nil {
 		s.annotate("error", "claude-sandbox set-up", err)
 		r.said = true
+		r.explain(err)
 		r.Outcome = agent.Outcome{Conclusion: SetupError, Message: err.Error()}
 		return r
 	}
@@ -143,6 +145,7 @@ func (s *step) run(ctx context.Context) reported {
 		s.summary = s.summary && r.Outcome.Conclusion != Skipped // of every comment that is none of its business
 		if r.said = true; err != nil {
 			s.annotate("error", "claude-sandbox", err)
+			r.explain(err)
 		}
 		return r
 	}
@@ -155,6 +158,7 @@ func (s *step) run(ctx context.Context) reported {
 	if err != nil && ctx.Err() == nil { // what fails when somebody cancels is no news
 		s.annotate("error", "claude-sandbox", err)
 		r.said = true
+		r.explain(diag.WithHint(errors.New(cmp.Or(r.Outcome.Message, err.Error())), "%s", diag.HintOf(err)))
 	}
 	return r
 }
@@ -273,6 +277,11 @@ func (s *step) report(r reported) {
 		r.Result = &copied
 	}
 	r.Outcome.Message = s.clean.String(r.Outcome.Message)
+	unsaid := diag.WithHint(errors.New(r.Outcome.Message), "%s", advice[r.Outcome.Conclusion])
+	if !r.said {
+		r.explain(unsaid)
+	}
+	r.explained = s.clean.String(r.explained)
 	r.changed = newChanged(r.Report, s.clean.String)
 	try := func(what string, err error) {
 		if err != nil {
@@ -292,7 +301,7 @@ func (s *step) report(r reported) {
 	r.changed.annotate(s)
 	if c := r.Outcome.Conclusion; !r.said && c != agent.Success && c != agent.Cancelled {
 		// Or the page says "exit code 1" and no more.
-		s.annotate("error", "claude-sandbox", diag.WithHint(fmt.Errorf("%s: %s", c, r.Outcome.Message), "%s", advice[c]))
+		s.annotate("error", "claude-sandbox", fmt.Errorf("%s: %w", c, unsaid))
 	}
 	_, _ = io.WriteString(s.Stdout, Neutral(r.headline()))
 }

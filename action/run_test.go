@@ -147,6 +147,9 @@ func TestOutputsOfASuccess(t *testing.T) {
 	if !strings.Contains(r.summary, "allowed_domains: |\n  a.example\n  b.example\n") {
 		t.Errorf("no lines to paste in the summary:\n%s", r.summary)
 	}
+	if strings.Contains(r.summary, "sandbox.jsonc") { // which opens nothing in a workflow
+		t.Errorf("the summary leads to the project's file:\n%s", r.summary)
+	}
 }
 
 // Attack: the agent forges the figures of its result. The figures that were metered outside
@@ -170,6 +173,26 @@ func TestNoContainerIsStartedWithABadInput(t *testing.T) {
 	})
 	if n := strings.Count(r.log, "::error title="); n != 2 {
 		t.Errorf("got %d annotations, want 2:\n%s", n, r.log)
+	}
+}
+
+// Who reads the summary alone knows what to do, and meets no table of an agent that never ran.
+func TestTheSummarySaysWhatToDo(t *testing.T) {
+	hinted := diag.WithHint(errors.New("no container engine answers"), "start one")
+	for want, tc := range map[string]struct {
+		inputs map[string]string
+		report Report
+		err    error
+	}{
+		"input presets: unknown preset \"nmp\"\n  did you mean \"npm\"?": {inputs: map[string]string{"INPUT_PRESETS": "nmp"}},
+		"no container engine answers\n  start one\n":                     {err: hinted},
+		"the engine went\n  start one\n":                                 {report: Report{Outcome: agent.Outcome{Conclusion: agent.Failure, Message: "the engine went"}}, err: hinted},
+		"five turns\n  raise max_turns":                                  {report: Report{Outcome: agent.Outcome{Conclusion: agent.MaxTurns, Message: "five turns"}}},
+	} {
+		r := runStep(t, t.Context(), tc.inputs, func(context.Context, Job) (Report, error) { return tc.report, tc.err })
+		if !strings.Contains(r.summary, want) || strings.Contains(r.summary, "| Turns |") || strings.Contains(r.summary, "Changed files") {
+			t.Errorf("want %q:\n%s", want, r.summary)
+		}
 	}
 }
 

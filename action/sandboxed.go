@@ -64,6 +64,9 @@ func (s Sandboxed) Run(ctx context.Context, job Job) (Report, error) {
 		return notExchanged(err)
 	}
 	e, err := session.FittingEngine(ctx, plan, session.SilentEngine, host.Say)
+	if errors.Is(err, runplan.ErrConfig) {
+		return Report{Outcome: agent.Outcome{Conclusion: ConfigError, Message: err.Error()}}, err
+	}
 	if err != nil {
 		return setupFailed(hinted(err, host))
 	}

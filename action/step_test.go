@@ -262,6 +262,14 @@ func TestAnAPIThatCannotBeReachedFailsTheStep(t *testing.T) {
 	}
 }
 
+func TestANetworkOfServicesThatIsNotThere(t *testing.T) {
+	s := startStep(t, &fakeapi.Server{}, "INPUT_SERVICES_NETWORK=sbx-nowhere")
+	s.wantConclusion(1, "config_error")
+	if !strings.Contains(s.file("summary"), "the engine has no network \"sbx-nowhere\"\n  for the job's services give") {
+		t.Errorf("summary:\n%s", s.file("summary"))
+	}
+}
+
 func TestAgentThatHangsRunsIntoItsTimeLimit(t *testing.T) {
 	s := startStep(t, &fakeapi.Server{Always: &fakeapi.Fault{Hang: true}}, "INPUT_TIMEOUT_MINUTES=0.05")
 	s.wantConclusion(1, "timeout")

@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -22,22 +23,18 @@ const (
 func (r reported) writeSummary(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### Claude in the sandbox: %s\n\n", r.Outcome.Conclusion)
-	// Of these, duration, tokens and the metered cost are measured outside the sandbox.
-	b.WriteString("| Turns | Cost (Claude's figure) | Cost (metered) | Tokens in, out (metered) | Duration | Model | Session " +
-		"|\n|--:|--:|--:|--:|--:|---|---|\n")
-	turns, cost, session := "", "", ""
-	if r.Result != nil {
-		turns, cost, session = fmt.Sprint(r.Result.Turns), fmt.Sprintf("$%.4f", r.Result.CostUSD), r.Result.SessionID
+	if r.Result != nil || r.TokensIn+r.TokensOut > 0 {
+		r.writeFigures(&b)
 	}
-	fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n\n", turns, cost, r.metered(), r.tokens(), r.duration.Round(100*time.Millisecond),
-		inlineCode(r.events.model), inlineCode(session))
 	if r.Outcome.Message != "" {
-		b.WriteString(fenced(truncate(r.Outcome.Message, maxSummaryResult)))
+		b.WriteString(fenced(truncate(cmp.Or(r.explained, r.Outcome.Message), maxSummaryResult)))
 	}
 	if r.Result != nil && r.Result.Text != "" && r.Result.Text != r.Outcome.Message {
 		b.WriteString("#### Result\n\n" + inert(truncate(r.clean(r.Result.Text), maxSummaryResult)))
 	}
-	r.changed.writeSummary(&b)
+	if r.Result != nil || len(r.changed.rows)+len(r.changed.warnings) > 0 {
+		r.changed.writeSummary(&b)
+	}
 	if r.Egress != nil {
 		if err := writeEgress(&b, r.Egress); err != nil {
 			return err
@@ -49,6 +46,19 @@ func (r reported) writeSummary(w io.Writer) error {
 	r.writeFacts(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writeFigures writes the table of an agent that came to ask the model.
+func (r reported) writeFigures(b *strings.Builder) {
+	// Of these, duration, tokens and the metered cost are measured outside the sandbox.
+	b.WriteString("| Turns | Cost (Claude's figure) | Cost (metered) | Tokens in, out (metered) | Duration | Model | Session " +
+		"|\n|--:|--:|--:|--:|--:|---|---|\n")
+	turns, cost, session := "", "", ""
+	if r.Result != nil {
+		turns, cost, session = fmt.Sprint(r.Result.Turns), fmt.Sprintf("$%.4f", r.Result.CostUSD), r.Result.SessionID
+	}
+	fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s |\n\n", turns, cost, r.metered(), r.tokens(), r.duration.Round(100*time.Millisecond),
+		inlineCode(r.events.model), inlineCode(session))
 }
 
 // writeModels writes what each model cost, as the proxy outside of the sandbox counted it.
@@ -120,15 +130,22 @@ func inlineHTML(text string) string { return references(NeutralLine(text, 500)) 
 func writeEgress(b *strings.Builder, egress *report.Report) error {
 	b.WriteString("#### Egress\n\n")
 	shown := egress.First(maxSummaryRows)
-	if err := shown.WriteMarkdown(b); err != nil {
+	if err := shown.WriteTable(b); err != nil {
 		return err
 	}
-	if entries := shown.Fixes("allow"); len(entries) > 0 {
-		b.WriteString("\nor to the step:\n\n```yaml\nallowed_domains: |\n")
+	// A project's own file opens nothing in a workflow.
+	lead := "\nTo open what was denied, add to the step:\n\n"
+	for _, list := range []struct{ name, input string }{{"allow", "allowed_domains"}, {"private", "private_domains"}} {
+		entries := shown.Fixes(list.name)
+		if len(entries) == 0 {
+			continue
+		}
+		fmt.Fprintf(b, "%s```yaml\n%s: |\n", lead, list.input)
 		for _, entry := range entries {
 			b.WriteString("  " + entry + "\n")
 		}
 		b.WriteString("```\n")
+		lead = "\nand\n\n"
 	}
 	b.WriteString("\n")
 	return nil

@@ -118,7 +118,8 @@ func (p *Project) ChooseImage(o runplan.Options) error {
 // nothing else of the project's settings. It is an error where a run cannot take it.
 func (p *Project) AcceptImage() error {
 	if p.Recipe == nil {
-		return exitcode.With(exitcode.NoInput, errors.New("the project has no dev container (.devcontainer/devcontainer.json)"))
+		err := errors.New("the project has no dev container (.devcontainer/devcontainer.json)")
+		return exitcode.With(exitcode.NoInput, diag.WithHint(err, "name an image, or none: then the project's files decide"))
 	}
 	if p.Recipe.Unusable != "" {
 		err := fmt.Errorf("a run cannot take the image of the dev container, %s, because %s", p.Recipe.File, p.Recipe.Unusable)

@@ -6,9 +6,27 @@ import (
 	"strings"
 )
 
-// WriteMarkdown prints the report for a step summary: a table and, when
+// WriteMarkdown prints the report in Markdown: WriteTable's and, when
 // something can be opened, a block to paste into sandbox.jsonc.
 func (r *Report) WriteMarkdown(w io.Writer) error {
+	if err := r.WriteTable(w); err != nil {
+		return err
+	}
+	var b strings.Builder
+	for i, p := range r.pastes() {
+		if i == 0 {
+			b.WriteString("\nTo open what was denied, paste into `sandbox.jsonc`, ")
+		} else {
+			b.WriteString("\nand ")
+		}
+		fmt.Fprintf(&b, "at the beginning of `%s`:\n\n```jsonc\n%s```\n", p.Place, p.Lines)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// WriteTable prints the report's rows and the use of keys in Markdown.
+func (r *Report) WriteTable(w io.Writer) error {
 	var b strings.Builder
 	if len(r.Rows) == 0 {
 		b.WriteString(sentence(r.empty()) + "\n")
@@ -38,14 +56,6 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 		for _, l := range lines {
 			fmt.Fprintf(&b, "  - %s\n", cell(l))
 		}
-	}
-	for i, p := range r.pastes() {
-		if i == 0 {
-			b.WriteString("\nTo open what was denied, paste into `sandbox.jsonc`, ")
-		} else {
-			b.WriteString("\nand ")
-		}
-		fmt.Fprintf(&b, "at the beginning of `%s`:\n\n```jsonc\n%s```\n", p.Place, p.Lines)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -13,6 +13,12 @@ func (e *Engine) CreateNetwork(ctx context.Context, name string, labels map[stri
 	return r.ID, wrap(err, "creating network", name)
 }
 
+// CheckNetwork errs for a network that the engine does not have, with ErrNotFound.
+func (e *Engine) CheckNetwork(ctx context.Context, name string) error {
+	_, err := e.client.NetworkInspect(ctx, name, client.NetworkInspectOptions{})
+	return wrap(err, "looking at network", name)
+}
+
 // RemoveNetwork removes a network that no container uses any more. One that
 // does not exist is no error.
 func (e *Engine) RemoveNetwork(ctx context.Context, name string) error {

@@ -88,6 +88,9 @@ func closedProject(o Options, w *workspace.Workspace, uid, gid int) (warnings []
 	case w.UID == 0:
 		why = fmt.Sprintf("it belongs to root, and the agent is user %d", uid)
 		hint = fmt.Sprintf("'%s' lets it, and 'git config --global --add safe.directory %q' is for your own git then", chown, w.Dir)
+		if o.InputsNotFlags {
+			hint = fmt.Sprintf("set workspace_mode: copy, where its changes are in patch_file alone, or add a step before: '%s'", chown)
+		}
 	}
 	text := fmt.Sprintf("the agent can read %s and not change it: %s", w.Dir, why)
 	if o.AcceptReadOnly {

@@ -28,6 +28,9 @@ func (p *Plan) FitEngine(ctx context.Context, e *engine.Engine) error {
 	if err == nil {
 		err = p.checkRuntime(d)
 	}
+	if err == nil {
+		err = p.checkNetwork(ctx, e)
+	}
 	if err != nil {
 		return err
 	}
@@ -104,6 +107,23 @@ func (p *Plan) checkOwners(d engine.Description) error {
 		}
 	}
 	return nil
+}
+
+// checkNetwork refuses a network that the engine does not have.
+func (p *Plan) checkNetwork(ctx context.Context, e *engine.Engine) error {
+	name := p.Asked.EngineNetwork
+	if name == "" {
+		return nil
+	}
+	err := e.CheckNetwork(ctx, name)
+	if !errors.Is(err, engine.ErrNotFound) {
+		return err
+	}
+	hint := "'docker network ls' shows those that it has"
+	if p.Asked.InputsNotFlags {
+		hint = "for the job's services give services_network: ${{ job.services.NAME.network }}"
+	}
+	return diag.WithHint(fmt.Errorf("%w: the engine has no network %q", ErrConfig, name), "%s", hint)
 }
 
 // checkRuntime refuses an OCI runtime that the engine does not know. Podman lists those

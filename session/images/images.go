@@ -101,7 +101,8 @@ func (i Images) bringNamed(ctx context.Context, name string) (string, engine.Ima
 	step.End("pulled "+name, err)
 	if err != nil {
 		return "", image, diag.WithHint(fmt.Errorf("the engine does not have %s: %w", name, err),
-			"name an image that the engine has with %s; 'sbx-devc image build' makes one from the project's .devcontainer", i.Option)
+			"check the name that %s has; a private registry takes 'docker login' before, and 'sbx-devc image build' makes an image from "+
+				"the project's .devcontainer", i.Option)
 	}
 	image, err = i.Engine.ImageInspect(ctx, pulled.Ref)
 	return pulled.Ref, image, err // an engine does not know what was loaded by its digest in a registry
