@@ -41,7 +41,7 @@ func TestAJobInAContainer(t *testing.T) {
 		if socket {
 			args = append(args, "-v", "/var/run/docker.sock:/var/run/docker.sock")
 		}
-		const job = "mkdir -p /__w/r/r/.claude/skills/s && printf '%s\\n' --- 'name: s' 'description: KUMQUAT' --- >/__w/r/r/.claude/skills/s/SKILL.md && sbx-devc action run; sbx-devc action cleanup; cp /out/temp/*/changes.diff /out; chmod -R a+rX /out"
+		const job = "mkdir -p /__w/r/r/.claude/skills/s && printf '%s\\n' --- 'name: s' 'description: KUMQUAT' --- >/__w/r/r/.claude/skills/s/SKILL.md && if test rw = $INPUT_WORKSPACE_MODE; then chown -R 1000:1000 /__w; fi && sbx-devc action run; sbx-devc action cleanup; cp /out/temp/*/changes.diff /out; chmod -R a+rX /out"
 		text, err := exec.Command("docker", append(args, "debian:bookworm-slim", "sh", "-c", job)...).CombinedOutput()
 		if err != nil && !strings.Contains(string(text), "changes.diff") { // of a run without changes
 			t.Fatal(err, string(text))
