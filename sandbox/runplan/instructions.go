@@ -39,7 +39,8 @@ func notes(o Options, w *workspace.Workspace, mode firewall.Mode) (out []string)
 		}
 		out = append(out, text)
 	}
-	if w.Owner.IsDefault && !o.InputsNotFlags && slices.ContainsFunc(w.Git.Repositories, func(r gitdir.Repository) bool { return len(r.Stores) > 0 }) {
+	if w.Owner.IsDefault && !o.InputsNotFlags &&
+		slices.ContainsFunc(w.Git.Repositories, func(r gitdir.Repository) bool { return len(r.Stores) > 0 }) {
 		out = append(out, fmt.Sprintf("git on this machine names no author: the agent's commits are by %s <%s>; "+
 			"'git config --global user.name NAME' and 'git config --global user.email ADDRESS' name one", w.Owner.Name, w.Owner.Email))
 	}
