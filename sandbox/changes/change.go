@@ -63,6 +63,9 @@ type Change struct {
 	Former Piece  `json:"former,omitzero"`  // of FormerFile: what a file held whose former lines the diff does not show
 
 	Secrets []Secret `json:"secrets,omitempty"` // of the run, that it holds
+	// PackageHosts are those from which a lock file took packages before the run, without the
+	// public registries.
+	PackageHosts []string `json:"packageHosts,omitempty"`
 
 	// A folder with very many new or removed files is one Change.
 	Folded bool  `json:"folded,omitempty"`

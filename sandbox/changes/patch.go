@@ -12,6 +12,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/gitbinary"
 	"github.com/org/claude-sandbox/internal/redact"
+	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
 // Modes as git writes them into a patch.
@@ -28,6 +29,7 @@ func (c *Change) makePatch(left, formerLeft *int64, f *redact.Finder) {
 	defer func() { c.old, c.new = nil, nil }()
 	c.Sum, c.newHead = sumsOf(c.new)
 	c.SumWas, c.oldHead = sumsOf(c.old)
+	c.PackageHosts = obeyed.PackageHosts(c.Path, c.old)
 	for _, p := range f.Find([]byte(c.Path)) {
 		c.noteSecret(Secret{Name: p.Name, InName: true})
 	}

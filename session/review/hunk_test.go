@@ -82,7 +82,7 @@ func FuzzSplitPatch(f *testing.F) {
 			hunks[i].name("x", "")
 			hunks[i].sides()
 			_ = hunks[i].Shown()
-			newLook("package.json", redact.New(redact.Options{Patterns: true})).hunk(&hunks[i])
+			newLook(changes.Change{Path: "package.json"}, redact.New(redact.Options{Patterns: true})).hunk(&hunks[i])
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/lazyregexp"
 	"github.com/org/claude-sandbox/internal/redact"
+	"github.com/org/claude-sandbox/sandbox/changes"
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
@@ -25,40 +26,23 @@ const (
 // file's name in lower case.
 var installRules = map[string]*lazyregexp.Regexp{
 	"package.json": lazyregexp.New(
-		`"(pre|post)?(install|prepare|pack|publish|version|uninstall|dependencies)"\s*:|"prepublishOnly"\s*:|` +
-			`"(gypfile|bin)"\s*:|"packageManager"\s*:.*://`),
-	"composer.json":  lazyregexp.New(`"(pre|post)-[a-z-]+"\s*:|"allow-plugins"\s*:`),
-	"pyproject.toml": lazyregexp.New(`^\s*(build-backend|backend-path|requires|\[build-system\]|\[tool\.[\w.-]*build)`),
-	"setup.py":       lazyregexp.New(`\S`),
-	"cargo.toml":     lazyregexp.New(`^\s*(build|links|proc-macro)\s*=|^\s*\[build-dependencies`),
-	"build.rs":       lazyregexp.New(`\S`),
-	"binding.gyp":    lazyregexp.New(`\S`),
-	".npmrc":         lazyregexp.New(`\S`),
-	".yarnrc.yml":    lazyregexp.New(`\S`),
-	".pnpmfile.cjs":  lazyregexp.New(`\S`),
-	"pip.conf":       lazyregexp.New(`\S`),
-	"extconf.rb":     lazyregexp.New(`\S`),
-}
-
-// lockFiles name the packages of an install and where they come from. packageSource is a
-// place in one, with its host; registries are the domains of the public ones.
-var (
-	lockFiles = lazyregexp.New(`^(package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|bun\.lock|deno\.lock|poetry\.lock|` +
-		`uv\.lock|pdm\.lock|pipfile\.lock|gemfile\.lock|cargo\.lock|requirements.*\.txt)$`)
-	packageSource = lazyregexp.New(`(?i)(?:\bresolved"?:?|\btarball:|\bremote:|\b(?:registry|url|source) =|"url":|` +
-		`--(?:extra-)?index-url|--find-links|\s@)[\s={"']*(?:[a-z]+\+)?(?:https?|git|ssh)://([^/\s"'#]+)`)
-	registries = lazyregexp.New(`(^|\.)(npmjs\.org|yarnpkg\.com|jsr\.io|pypi\.org|pythonhosted\.org|rubygems\.org|crates\.io)$`)
-)
-
-// hostOf is the host from which a line of a lock file takes a package; "" = it names none.
-func hostOf(line []byte) string {
-	if !bytes.Contains(line, []byte("://")) {
-		return ""
-	}
-	if found := packageSource.FindSubmatch(line); found != nil {
-		return strings.ToLower(string(found[1]))
-	}
-	return ""
+		// Those of "dependencies" and "version" that are scripts: the first is an object else,
+		// and the second a version.
+		`"(pre|post)(install|prepare|pack|publish|version|uninstall|dependencies)"\s*:|"(install|prepare|pack|publish|uninstall)"\s*:|` +
+			`"dependencies"\s*:\s*([^\s{]|$)|"version"\s*:\s*([^\s"]|"[^"0-9]|"[0-9][0-9A-Za-z.+-]*[^0-9A-Za-z.+"-]|$)|` +
+			`"prepublishOnly"\s*:|"(gypfile|bin)"\s*:|"packageManager"\s*:.*://`),
+	"composer.json": lazyregexp.New(`"(pre|post)-[a-z-]+"\s*:|"allow-plugins"\s*:`),
+	"pyproject.toml": lazyregexp.New(`^\s*["']?(build-system["'.\s]*)?(build-backend|backend-path|requires)["']?\s*=|` +
+		`^\s*(\[build-system\]|\[tool\.[\w.-]*build)`),
+	"setup.py":      lazyregexp.New(`\S`),
+	"cargo.toml":    lazyregexp.New(`^\s*(build|links|proc-macro)\s*=|^\s*\[build-dependencies`),
+	"build.rs":      lazyregexp.New(`\S`),
+	"binding.gyp":   lazyregexp.New(`\S`),
+	".npmrc":        lazyregexp.New(`\S`),
+	".yarnrc.yml":   lazyregexp.New(`\S`),
+	".pnpmfile.cjs": lazyregexp.New(`\S`),
+	"pip.conf":      lazyregexp.New(`\S`),
+	"extconf.rb":    lazyregexp.New(`\S`),
 }
 
 // fetches finds a program that comes from the network, or from a text that nobody can
@@ -87,11 +71,14 @@ type look struct {
 	hosts   map[string]bool // from which the file took packages before; nil = it is no lock file
 }
 
-func newLook(file string, secrets *redact.Redactor) *look {
-	name := obeyed.Folded(path.Base(file))
+func newLook(c changes.Change, secrets *redact.Redactor) *look {
+	name := obeyed.Folded(path.Base(c.Path))
 	l := &look{install: installRules[name], json: strings.HasSuffix(name, ".json"), secrets: secrets}
-	if lockFiles.MatchString(name) {
+	if obeyed.IsLockFile(name) {
 		l.hosts = map[string]bool{}
+		for _, host := range c.PackageHosts {
+			l.hosts[host] = true
+		}
 	}
 	return l
 }
@@ -114,7 +101,7 @@ func (l *look) hunk(h *Hunk) (found []Finding) {
 		var line []byte
 		line, text = cutLine(text)
 		if line[0] != '+' && l.hosts != nil {
-			l.hosts[hostOf(line)] = true
+			l.hosts[obeyed.PackageHost(line)] = true
 		}
 		switch line[0] {
 		case ' ':
@@ -182,8 +169,8 @@ func (l *look) line(line []byte, number int, note func(Kind, int, string)) {
 		}
 	}
 	if l.hosts != nil {
-		if host := hostOf(line); host != "" && !l.hosts[host] && !registries.MatchString(host) {
-			note(Install, number, "an install takes packages from "+host+", which the lines around it did not name")
+		if host := obeyed.PackageHost(line); host != "" && !l.hosts[host] {
+			note(Install, number, "an install takes packages from "+host+", which the file did not name")
 		}
 	}
 	if bytes.HasPrefix(line, []byte("//go:generate ")) {

@@ -188,7 +188,7 @@ func stateWords(s *changes.State) string {
 func (at *finder) find(f *File, hunks []Hunk) {
 	f.findByName(at.table)
 	f.findByState()
-	looks := newLook(f.Path, at.secrets)
+	looks := newLook(f.Change, at.secrets)
 	for _, s := range f.Change.Secrets {
 		switch {
 		case s.InName:

@@ -459,6 +459,62 @@ func TestHarmlessChangesAreNotDangerous(t *testing.T) {
 	}
 }
 
+// What 'npm install', 'npm version', uv and poetry write into a manifest runs nothing unasked;
+// a script of the same name does.
+func TestAManifestWithAnotherDependencyIsNoInstallTrap(t *testing.T) {
+	for _, tt := range []struct {
+		file, line string
+		unasked    bool
+	}{
+		{"package.json", `"dependencies": {`, false},
+		{"package.json", `"dependencies":{"is-odd": "3.0.1"},`, false},
+		{"package.json", `"version": "1.2.3-rc.1+build.5",`, false},
+		{"package.json", `"dependencies": "node evil.js",`, true},
+		{"package.json", `"dependencies": {}, "scripts": {"dependencies":"node evil.js"}`, true},
+		{"package.json", `"dependencies":`, true},
+		{"package.json", `"depend\u0065ncies": "node evil.js",`, true},
+		{"package.json", `"version": "node evil.js",`, true},
+		{"package.json", `"version": "1.0 && evil",`, true},
+		{"package.json", `"version": "1\u0026evil",`, true},
+		{"package.json", `"version":`, true},
+		{"package.json", `"postdependencies": "evil",`, true},
+		{"package.json", `"install": "evil",`, true},
+		{"pyproject.toml", `requires-python = ">=3.12"`, false},
+		{"pyproject.toml", `requires = ["evil"]`, true},
+		{"pyproject.toml", `build-system.requires = ["evil"]`, true},
+		{"pyproject.toml", `"build-system" . "requires" = ["evil"]`, true},
+	} {
+		f := reviewOf(t, writes(tt.file, "x\n"), writes(tt.file, "x\n"+tt.line+"\n"), 0).Files[0]
+		if f.Path != tt.file || f.Unasked() != tt.unasked || !f.Dangerous() {
+			t.Errorf("%s: %s: %s", tt.file, tt.line, f.Shown())
+		}
+	}
+}
+
+// A lock file that names its registry far from the new line, and a new one with crates.io
+// alone, run nothing unasked; another registry does.
+func TestAPackageFromARegistryOfTheFile(t *testing.T) {
+	mine := "{\n\"resolved\": \"https://npm.corp.example/a.tgz\",\n" + strings.Repeat("\"x\": 1,\n", 50)
+	for _, tt := range []struct {
+		file, before, after string
+		unasked             bool
+	}{
+		{"package-lock.json", mine + "}\n", mine + "\"resolved\": \"https://npm.corp.example/b.tgz\"\n}\n", false},
+		{"package-lock.json", mine + "}\n", mine + "\"resolved\": \"https://npm.corp.example.evil.example/b.tgz\"\n}\n", true},
+		{"package-lock.json", mine + "}\n", mine + "\"resolved\": \"https://npm.corp.example@evil.example/b.tgz\"\n}\n", true},
+		{"Cargo.lock", "", "source = \"registry+https://github.com/rust-lang/crates.io-index\"\n", false},
+		{"Cargo.lock", "", "source = \"registry+https://github.com/evil/crates.io-index\"\n", true},
+	} {
+		var before func(string) error
+		if tt.before != "" {
+			before = writes(tt.file, tt.before)
+		}
+		if f := reviewOf(t, before, writes(tt.file, tt.after), 0).Files[0]; f.Unasked() != tt.unasked || !f.Dangerous() {
+			t.Errorf("%s %q: %s", tt.file, tt.after, f.Shown())
+		}
+	}
+}
+
 // A lock file that goes on with the registry that it names runs nothing unasked.
 func TestAPackageFromAKnownRegistryIsNoInstallTrap(t *testing.T) {
 	const mine = "{\n\"funding\": {\"url\": \"x\"},\n\"resolved\": \"https://npm.corp.example/a.tgz\"\n"

@@ -437,7 +437,7 @@ var allowed = map[string][]string{
 		"workspace/obeyed",
 	},
 	"workspace/copytree":  {"internal/sparsefile"},
-	"workspace/obeyed":    {"internal/jsonc"},
+	"workspace/obeyed":    {"internal/jsonc", "internal/lazyregexp"},
 	"workspace/diskwatch": {"internal/mountinfo"},
 	"workspace/mountwatch": {
 		"internal/mountinfo",
