@@ -216,7 +216,7 @@ func (s Sandboxed) host(job Job, home runs.Home, plan *runplan.Plan) (*sandbox.H
 		Upstream: upstream, Credential: credential, UpstreamProxy: http.ProxyFromEnvironment,
 		Secrets:  sandbox.Secrets{Values: job.Keys},
 		Home:     job.home(plan),
-		StateDir: job.Dir, LiveDir: home.Live(), OnEvent: job.Events,
+		StateDir: job.Dir, LiveDir: home.Live(), Callbacks: sandbox.Callbacks{OnEvent: job.Events},
 		Ledger: home.Ledger(job.ID, job.Inputs.WorkingDirectory),
 	}, nil
 }

@@ -24,6 +24,8 @@ type search struct {
 	known   *redact.Redactor // of what is said
 	tree    *tree
 	notices *notices
+	// accepted is Callbacks.Accepted.
+	accepted func() map[string][]byte
 
 	looked chan struct{}   // closed when the look before the run has ended
 	before *changes.Before // the project's files before the run; nil until looked is closed
@@ -78,8 +80,24 @@ func (s *search) begin(ctx context.Context) {
 			found <- nil
 			return
 		}
+		s.before.Accept(s.acceptedBelow(s.plan.Project.Dir))
 		found <- s.before.Compare(ctx)
 	}()
+}
+
+// acceptedBelow returns the accepted files in dir, by their slash-separated paths below it.
+// The copy that an agent works on has none: the user's own files lie elsewhere.
+func (s *search) acceptedBelow(dir string) map[string][]byte {
+	if s.accepted == nil || s.plan.Place.Mode.IsCopy() {
+		return nil
+	}
+	below := map[string][]byte{}
+	for name, text := range s.accepted() {
+		if rel, err := filepath.Rel(dir, name); err == nil && filepath.IsLocal(rel) {
+			below[filepath.ToSlash(rel)] = text
+		}
+	}
+	return below
 }
 
 // forget removes the copies that the look before the run made, unless somebody else needs

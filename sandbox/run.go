@@ -60,16 +60,25 @@ type Host struct {
 	// Terminal is that of a run with Options.Terminal, which needs no Prompt, Stdout
 	// and OnEvent.
 	Terminal Terminal
-	// OnBegin is called when the agent begins; nil = nobody waits for that. In a run with
-	// Options.Hold, which needs no Prompt, it gets the sandbox; held is nil in others.
-	OnBegin func(held *Held)
-	// OnEvent hears what the agent does; nil = nobody listens.
-	OnEvent func(agent.Event)
+	Callbacks
 	// CommitTimeout is how long committing the work tree may take; 0 = 30 seconds.
 	CommitTimeout time.Duration
 	// Log gets a record of each step, event and result, with the attribute "what". Texts in
 	// it may be the agent's and hold secrets: see Plan.Redactor. nil = none is kept.
 	Log *slog.Logger
+}
+
+// Callbacks are what a run tells its caller, or asks it. Each may be nil.
+type Callbacks struct {
+	// OnBegin is called when the agent begins. In a run with Options.Hold, which needs no
+	// Prompt, it gets the sandbox; held is nil in others.
+	OnBegin func(held *Held)
+	// OnEvent hears what the agent does.
+	OnEvent func(agent.Event)
+	// Accepted returns the files that the user has accepted as they are now, by their real
+	// paths. What they hold is the user's word, and no change of the run. It is asked when the
+	// agent has ended.
+	Accepted func() map[string][]byte
 }
 
 // cleanupTimeout bounds removing the containers, which goes on when the
@@ -278,6 +287,7 @@ func newRun(e *engine.Engine, p *runplan.Plan, h Host, known *redact.Redactor) *
 	r.notices = &notices{say: h.Say, result: &r.result}
 	r.tree = &tree{e, p, r.folder, r.notices}
 	r.search = newSearch(r.tree, p.Finder(h.Secrets.Values), known)
+	r.search.accepted = h.Accepted
 	return r
 }
 

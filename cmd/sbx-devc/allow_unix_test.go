@@ -27,7 +27,8 @@ func TestAllowReachesARunThatWorks(t *testing.T) {
 	entry, closed := net.JoinHostPort(addr, strconv.Itoa(site)), net.JoinHostPort(addr, strconv.Itoa(denied))
 	loop := fmt.Sprintf(`until curl -s -m 2 http://%s/ >got; do sleep 0.1; done; until test -e go; do sleep 0.1; done; `+
 		`if curl -s -m 2 http://%s/; then echo opened >result; else echo closed >result; fi`, entry, closed)
-	r := runProgram(t, []string{scripted(t, loop)}, "--deny", closed)
+	config := t.TempDir()
+	r := runProgram(t, []string{scripted(t, loop), "XDG_CONFIG_HOME=" + config}, "--deny", closed)
 	r.begin(t, "work")
 	until(t, "the agent's container runs", func() bool { return len(r.containers(t)) == 2 })
 
@@ -44,7 +45,7 @@ func TestAllowReachesARunThatWorks(t *testing.T) {
 		t.Cleanup(func() { dockerOutput(t, "rm", "-f", id) })
 	}
 
-	env := map[string]string{"XDG_CONFIG_HOME": t.TempDir(), "XDG_STATE_HOME": filepath.Dir(r.state()), "HOME": t.TempDir()}
+	env := map[string]string{"XDG_CONFIG_HOME": config, "XDG_STATE_HOME": filepath.Dir(r.state()), "HOME": t.TempDir()}
 	devc := func(args ...string) (string, int) {
 		var out bytes.Buffer
 		a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: func(name string) string { return env[name] }}
@@ -87,6 +88,11 @@ func TestAllowReachesARunThatWorks(t *testing.T) {
 	}
 	if got, _ := os.ReadFile(filepath.Join(r.Dir, "result")); string(got) != "closed\n" {
 		t.Errorf("a host that the run denies: %q", got)
+	}
+	// The file that allow wrote is the user's change: discard does not take it back.
+	changes, err := os.ReadFile(filepath.Join(onlyRun(t, r.state()), "changes.json"))
+	if err != nil || bytes.Contains(changes, []byte("sandbox.jsonc")) || !bytes.Contains(changes, []byte(`"path": "got"`)) && !bytes.Contains(changes, []byte(`"path":"got"`)) {
+		t.Errorf("the run's changes: %v %s", err, changes)
 	}
 }
 

@@ -476,3 +476,39 @@ func TestSavedAndReadAgain(t *testing.T) {
 		t.Errorf("the list was\n%sand is\n%s", list, p.list())
 	}
 }
+
+// TestAttackAChangeThatHidesBehindTheUsersWord: a file is left out only while it holds just
+// what the user accepted, with the rights that it had.
+func TestAttackAChangeThatHidesBehindTheUsersWord(t *testing.T) {
+	for name, tt := range map[string]struct {
+		now  string
+		mode os.FileMode
+		want bool // it is listed
+	}{
+		"TheUsersOwn":   {"{\"network\": 1}\n", 0o644, false},
+		"AnotherText":   {"{\"network\": 2}\n", 0o644, true},
+		"TheUsersOwnX":  {"{\"network\": 1}\n", 0o755, true},
+		"MoreThanThat":  {"{\"network\": 1}\n\n", 0o644, true},
+		"AnotherFile":   {"{\"network\": 1}\n", 0o644, true},
+		"NothingChange": {"{}\n", 0o644, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProject(t)
+			file := ".devcontainer/sandbox.jsonc"
+			if name == "AnotherFile" {
+				file = "sandbox.jsonc"
+			}
+			p.write(file, "{}\n")
+			p.take()
+			p.write(file, tt.now)
+			if err := os.Chmod(filepath.Join(p.dir, file), tt.mode); err != nil {
+				t.Fatal(err)
+			}
+			p.before.Accept(map[string][]byte{".devcontainer/sandbox.jsonc": []byte("{\"network\": 1}\n")})
+			set := p.before.Compare(t.Context())
+			if listed := len(set.Changes) > 0; listed != tt.want {
+				t.Errorf("listed %v: %+v", listed, set.Changes)
+			}
+		})
+	}
+}

@@ -24,7 +24,7 @@ func (b *Before) Compare(ctx context.Context) *Set {
 	}
 	set := &Set{Unseen: w.unseen.all(), Repositories: newRepositories(".", b.tree, after, b.taken.UnixNano())}
 	r := &reader{ctx: ctx, b: b, after: after, left: maxRead}
-	c.changes = r.settle(c.changes)
+	c.changes = r.withoutAccepted(r.settle(c.changes))
 	c.into(set)
 	r.diff(set)
 	c.findMoves(set)

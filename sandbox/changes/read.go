@@ -62,6 +62,19 @@ func (r *reader) settle(changes []Change) []Change {
 	return kept
 }
 
+// withoutAccepted leaves out the changes to what the user has accepted, see Accept. A mode
+// that changed as well is one of the run.
+func (r *reader) withoutAccepted(changes []Change) []Change {
+	return slices.DeleteFunc(changes, func(c Change) bool {
+		want, ok := r.b.accepted[c.Path]
+		if !ok || c.After == nil || c.After.What != File || c.Before != nil && (c.Before.What != File || c.Before.Mode != c.After.Mode) {
+			return false
+		}
+		now, err := r.read(c.Path)
+		return err == nil && bytes.Equal(now, want)
+	})
+}
+
 // read reads a file as it is now.
 func (r *reader) read(rel string) ([]byte, error) {
 	n := r.after.at(rel)

@@ -32,9 +32,10 @@ type Before struct {
 	seen   []string          // what was not looked at at the beginning
 	sums   sums              // of what times do not tell of
 
-	secrets  *redact.Finder // see Options.Secrets
-	ended    time.Time      // of the run; zero = it ends when Compare looks
-	binaries bool           // see Options.Binaries
+	accepted map[string][]byte // see Accept
+	secrets  *redact.Finder    // see Options.Secrets
+	ended    time.Time         // of the run; zero = it ends when Compare looks
+	binaries bool              // see Options.Binaries
 }
 
 // keptAt is a piece of the store.
@@ -88,6 +89,10 @@ func Take(ctx context.Context, dir string, o Options) (*Before, error) {
 	b.remember(ctx, <-index, o.Keep)
 	return b, nil
 }
+
+// Accept names files, by their slash-separated paths, and what they hold by the user's word:
+// Compare leaves out a change to just that.
+func (b *Before) Accept(files map[string][]byte) { b.accepted = files }
 
 // Close removes the copies and the record.
 func (b *Before) Close() error {

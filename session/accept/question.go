@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -53,6 +54,36 @@ func About(own userdir.Dir, p *session.Project) (*Question, error) {
 		q.own = users.Settings.Secrets
 	}
 	return q, err
+}
+
+// OwnFiles returns the settings and the devcontainer.json of the project in dir as they are
+// now, by their real paths, where the user has accepted them: also where a command of his,
+// such as allow, has just changed them. The agent of a run can write neither.
+func OwnFiles(own userdir.Dir, dir string) map[string][]byte {
+	real, err := filepath.EvalSymlinks(dir)
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if err != nil {
+		return nil
+	}
+	p, err := session.ReadProject(dir)
+	if err != nil {
+		return nil
+	}
+	if q, err := About(own, p); err != nil || q.Standing() != trust.Trusted {
+		return nil
+	}
+	files := map[string][]byte{}
+	if p.Settings != nil {
+		files[filepath.Join(real, ".devcontainer", filepath.Base(p.Settings.Path))] = p.Settings.Source
+	}
+	if p.Recipe != nil {
+		if text, ok := p.Recipe.Content[p.Recipe.File]; ok {
+			files[filepath.Join(real, filepath.FromSlash(p.Recipe.File))] = text
+		}
+	}
+	return files
 }
 
 func entryOf(own userdir.Dir, dir string) (e entry, err error) {

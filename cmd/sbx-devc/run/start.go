@@ -18,6 +18,7 @@ import (
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session"
+	"github.com/org/claude-sandbox/session/accept"
 	"github.com/org/claude-sandbox/session/images"
 	"github.com/org/claude-sandbox/session/journal"
 )
@@ -49,6 +50,13 @@ func run(ctx context.Context, a *cli.App, at place, o Options) (err error) {
 	}
 	recordHost(l.log, d.plan, l.host)
 	l.host.Home = d.home
+	l.host.Accepted = func() map[string][]byte {
+		own, err := projects.OwnFolder(a)
+		if err != nil {
+			return nil
+		}
+		return accept.OwnFiles(own, at.dir)
+	}
 	if err := d.plan.Closed(); err != nil {
 		return WithCode(err)
 	}
