@@ -94,6 +94,9 @@ func TestExtendTakesOverTheReferenceContainer(t *testing.T) {
 	}
 	t.Run("ClaudeIsThereAndAsksNothing", func(t *testing.T) {
 		p := p.in(t)
+		if out, err := p.exec("git --version"); err != nil { // which the image lacked
+			t.Errorf("%v: %s", err, out)
+		}
 		out, err := p.exec(`bash -lc 'command -v claude; stat -c %a /usr/local/bin/claude; cat $CLAUDE_CONFIG_DIR/.claude.json; ` + strings.ReplaceAll(askMode, "'", `'\''`) + `'`)
 		if err != nil || !strings.HasPrefix(out, "/usr/local/bin/claude\n111\n{\"hasCompletedOnboarding\":true}\n") || !strings.Contains(out, unasked) {
 			t.Errorf("%v: %s", err, out)

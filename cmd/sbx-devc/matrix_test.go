@@ -22,9 +22,9 @@ func TestTemplateMatrix(t *testing.T) {
 		options func(t *testing.T) []string // nil = none
 		tools   string                      // a script that uses what the template promises
 	}{
-		{"claude", func(*testing.T) []string { return []string{"shell=zsh", "extraPackages=file,tree"} }, "test $(getent passwd agent | cut -d: -f7) = /bin/zsh && command -v tree file rg"},
+		{"claude", func(*testing.T) []string { return []string{"shell=zsh", "extraPackages=file,tree"} }, "test $(getent passwd agent | cut -d: -f7) = /bin/zsh && command -v tree file rg && node --version && npx --version && python3 -m venv /tmp/venv && dig -v && make --version && g++ --version"},
 		{"claude-minimal", nil, "git --version && ! command -v curl"},
-		{"claude-node", nil, "node --version && npm --version"},
+		{"claude-node", nil, "node --version && npm --version && python3 --version && make --version && echo 'int main() {}' >/tmp/x.cc && g++ -o /tmp/x /tmp/x.cc && /tmp/x"},
 		{"claude-python", func(t *testing.T) []string {
 			return []string{"uvImage=" + standIn(t, "uv"), "ruffImage=" + standIn(t, "ruff"), "baseImage=debian:bookworm-slim", "extraPackages=python3-venv"}
 		},

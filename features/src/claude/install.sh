@@ -14,10 +14,14 @@ case "$(dpkg --print-architecture)" in
   arm64) arch=arm64 want=$integrity_arm64 ;;
   *) fail "there is no Claude Code for $(dpkg --print-architecture)" ;;
 esac
-if ! command -v curl >/dev/null || [ ! -d /etc/ssl/certs ]; then
+packages=
+if ! command -v curl >/dev/null || [ ! -d /etc/ssl/certs ]; then packages="ca-certificates curl"; fi
+if ! command -v git >/dev/null; then packages="$packages git"; fi # without it Claude cannot commit
+if [ -n "$packages" ]; then
   export DEBIAN_FRONTEND=noninteractive
   apt-get update
-  apt-get install -y --no-install-recommends ca-certificates curl
+  # shellcheck disable=SC2086
+  apt-get install -y --no-install-recommends $packages
   rm -rf /var/lib/apt/lists/*
 fi
 registry=${REGISTRY:-${NPM_CONFIG_REGISTRY:-}}
