@@ -349,6 +349,29 @@ func Leave(src []byte, network string) []byte {
 	return src
 }
 
+// LayOver names a Compose file behind those that a devcontainer.json names, so that Compose
+// lays it over them, and user as that of sessions, where none is named; "" = nobody. It is
+// pure. The error wraps ErrExtend.
+func LayOver(src []byte, file, user string) ([]byte, error) {
+	e := &extender{src: src}
+	doc := e.doc()
+	if e.err != nil {
+		return nil, e.err
+	}
+	switch n := doc.Root.Member("dockerComposeFile"); {
+	case n == nil:
+		e.fail("it names no Compose file", "")
+	case n.Kind == jsonc.String:
+		e.apply(jsonc.Replace(n, "["+jsonc.Quote(n.Text)+", "+jsonc.Quote(file)+"]"))
+	case !slices.ContainsFunc(n.Elements, func(n *jsonc.Node) bool { return n.Text == file }):
+		e.apply(doc.AddElement(n, jsonc.Quote(file)))
+	}
+	if user != "" {
+		e.member("", "remoteUser", jsonc.Quote(user))
+	}
+	return e.src, e.err
+}
+
 // networkFlag is a run argument that names a network.
 var networkFlag = regexp.MustCompile(`^--net(work)?(=|$)`)
 

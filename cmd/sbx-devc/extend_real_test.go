@@ -159,6 +159,62 @@ func TestExtendTakesOverTheReferenceContainer(t *testing.T) {
 	})
 }
 
+// TestExtendOfACompose extends a dev container of Compose, whose own files stay as they are,
+// and starts it with the official CLI: what acts on the host is read-only, by a Compose file
+// of ours, and the agent is no root.
+func TestExtendOfACompose(t *testing.T) {
+	testenv.Slow(t)
+	t.Parallel()
+	testenv.Program(t, "docker-compose")
+	p := newRepository(t, "sbx-c-composed")
+	p.ownImages = true
+	compose := fmt.Sprintf(`version: "3"
+services:
+  app:
+    build: {context: .., dockerfile: .devcontainer/Dockerfile}
+    user: dev
+    network_mode: bridge
+    dns: [%s]
+    volumes: ["../..:/workspaces:cached"]
+    command: sleep infinity
+`, p.world.addr)
+	p.write(".devcontainer/docker-compose.yml", compose)
+	p.write(".devcontainer/Dockerfile", `FROM debian:bookworm-slim
+RUN apt-get update && apt-get install -y --no-install-recommends curl && rm -rf /var/lib/apt/lists/* && useradd --create-home --uid 1000 dev
+`)
+	p.write(".devcontainer/devcontainer.json", `{
+  // ours
+  "dockerComposeFile": "docker-compose.yml", "service": "app",
+  "workspaceFolder": "/workspaces/${localWorkspaceFolderBasename}"
+}
+`)
+	p.write(".vscode/settings.json", "{}\n")
+	if code, _, said := call(t, "init", "--extend", p.dir, "--allow", fmt.Sprintf("allowed.example:%d", p.world.allowed)); code != 0 {
+		t.Fatalf("init --extend: exit %d: %s", code, said)
+	}
+	p.sbx("validate", "--fail-on", "error", p.dir)
+	if text, err := os.ReadFile(filepath.Join(p.dir, ".devcontainer/docker-compose.yml")); err != nil || string(text) != compose {
+		t.Errorf("the user's own Compose file: %v\n%s", err, text)
+	}
+	p.edit("devcontainer.json", `"allow": `, `"private": "allowed.example", "allow": `)
+	if outcome, log := p.up(); outcome != "success" {
+		t.Fatalf("devcontainer up: %s\n%s", outcome, log)
+	}
+	if out, err := p.exec(fmt.Sprintf("id -un; git --version && echo x >file && curl -sS --max-time 10 http://allowed.example:%d/", p.world.allowed)); err != nil ||
+		!strings.HasPrefix(out, "dev\n") || !strings.Contains(out, "hello from outside") {
+		t.Errorf("work: %q %v", out, err)
+	}
+	p.repel(t, []attack{
+		{"another name", fmt.Sprintf("curl -sS --max-time 5 http://other.example:%d/", p.world.allowed)},
+		{"another container", "echo {} >.devcontainer/devcontainer.json || mv .devcontainer x || echo >.devcontainer/sandbox.compose.yaml"},
+		{"a hook", "echo >.git/hooks/pre-commit || git config core.hooksPath x || mv .git y"},
+		{"the editor's settings", "echo >.vscode/settings.json || mv .vscode z"},
+	})
+	if leaks := p.world.leaks("allowed.example"); len(leaks) > 0 {
+		t.Errorf("arrived outside: %v", leaks)
+	}
+}
+
 func failsToComeUp(t *testing.T, p *devProject) {
 	t.Helper()
 	if outcome, log := p.up(); outcome == "success" {

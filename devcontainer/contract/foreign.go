@@ -32,6 +32,10 @@ type ServiceLines struct {
 	File, Service string
 	User          string   // the user to set; "" = it is right
 	Volumes       []string // in Compose's short form, paths relative to the first Compose file
+	// Folder is the name of the project's folder, where Volumes hold it: in a folder of
+	// another name they protect nothing. "" = they do not.
+	Folder  string
+	version string // of the form of the first Compose file, as old versions of Compose want it in all; "" = it names none
 }
 
 // Inspect looks at a dev container that init did not write. It is pure.
@@ -73,13 +77,16 @@ func serviceLines(c *rule.View) *ServiceLines {
 	if dev == nil {
 		return nil
 	}
-	lines := ServiceLines{File: nameOf(dev).Doc.File, Service: dev.Name}
+	lines := ServiceLines{File: nameOf(dev).Doc.File, Service: dev.Name, version: c.Composed.Project.Root.Get("version").String()}
 	if user, known := c.StartUser(); known && !rule.IsRoot(user.Value) && user.Notation != rights.Property {
 		lines.User = "root"
 	}
 	if e, ok := exposed(c); ok && e.volume != nil {
 		if from, to, ok := workspaceIn(c, e.volume); ok { // nothing where the place of the workspace in the container is not known
 			lines.Volumes = volumesOver(from, to, e.toCover())
+			if c.HomeName != "" && path.Base(to) == c.HomeName {
+				lines.Folder = c.HomeName
+			}
 		}
 	}
 	if lines.User == "" && len(lines.Volumes) == 0 {
@@ -139,6 +146,18 @@ func relative(from, to string) string {
 // FirewallPolicy is View.FeaturePolicy of a project.
 func FirewallPolicy(p *devcontainer.Project) (*firewall.Policy, []firewall.EntryError) {
 	return rule.NewView(p).FeaturePolicy()
+}
+
+// Overlay writes a Compose file that lays the lines over the service's own.
+func (l ServiceLines) Overlay() []byte {
+	var b strings.Builder
+	b.WriteString("# 'sbx-devc init --extend' wrote this. What acts on the host later is not the agent's to\n" +
+		"# change. Paths on the left are relative to the folder of the first Compose file.\n")
+	if l.version != "" {
+		fmt.Fprintf(&b, "version: %s\n", jsonc.Quote(l.version))
+	}
+	fmt.Fprintf(&b, "services:\n  %s:\n%s", jsonc.Quote(l.Service), l)
+	return []byte(b.String())
 }
 
 // String writes the lines as they stand in the service.

@@ -2,6 +2,8 @@ package adopt
 
 import (
 	"fmt"
+	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -151,8 +153,27 @@ func Plan(dir scaffold.Folder, config []byte, want lock.Input) (*Extension, erro
 		}
 		x.Files = append(x.Files, feature...)
 	}
+	if err := x.judge(changes, text); err != nil {
+		return nil, err
+	}
+	if x.Service != nil && x.Service.User != "" && !templates.NamesAgent(config) {
+		x.Agent = before.StartUser
+	}
+	if x.Service != nil {
+		if err := x.layOver(changes, text); err != nil {
+			return nil, err
+		}
+	}
 	x.Changed = dir.Changed(x.Files)
-	err = dir.OpenWith(x.Files, func(p *devcontainer.Project) {
+	diag.Sort(x.Refused)
+	x.Refused = slices.CompactFunc(x.Refused, func(a, b diag.Finding) bool { return a.Rule == b.Rule && a.File == b.File && a.Line == b.Line })
+	return x, nil
+}
+
+// judge says what validate has to say about the files, of which text is the configuration.
+// changes are notes about it.
+func (x *Extension) judge(changes []string, text []byte) error {
+	err := x.Dir.OpenWith(x.Files, func(p *devcontainer.Project) {
 		after := contract.Inspect(p)
 		// A right that gives the agent the host cannot go together with a firewall, whatever a comment excuses.
 		x.Refused = append(lint.Find(p, "SBX401", "SBX402", "SBX412"), scaffold.Errors(p)...)
@@ -160,14 +181,37 @@ func Plan(dir scaffold.Folder, config []byte, want lock.Input) (*Extension, erro
 		x.Notes = slices.Concat(changes, x.Seen.Notes, lacks(after), closed(p, text))
 	})
 	if err != nil {
-		return nil, refused(err)
+		return refused(err)
 	}
-	if x.Service != nil && x.Service.User != "" && !templates.NamesAgent(config) {
-		x.Agent = before.StartUser
+	return nil
+}
+
+// overlayPath is where a Compose file lies that has the lines which a service lacks.
+const overlayPath = ".devcontainer/sandbox.compose.yaml"
+
+// layOver adds such a file, so that the user's own Compose files stay as they are. Where that
+// does not help, or the user has another file there, everything stays.
+func (x *Extension) layOver(changes []string, text []byte) error {
+	with, lines := *x, x.Service
+	file := templates.File{Path: overlayPath, Content: lines.Overlay()}
+	if _, err := os.Lstat(x.Dir.Path(overlayPath)); err == nil && !x.Dir.Holds(file) {
+		return nil
 	}
-	diag.Sort(x.Refused)
-	x.Refused = slices.CompactFunc(x.Refused, func(a, b diag.Finding) bool { return a.Rule == b.Rule && a.File == b.File && a.Line == b.Line })
-	return x, nil
+	text, err := templates.LayOver(text, path.Base(overlayPath), x.Agent)
+	if err != nil {
+		return refused(err)
+	}
+	with.Files = slices.Concat([]templates.File{{Path: scaffold.ConfigPath, Content: text}}, x.Files[1:], []templates.File{file})
+	if err := with.judge(changes, text); err != nil || with.Service != nil {
+		return err
+	}
+	note := fmt.Sprintf("%s lays read-only volumes over the service %s of %s", overlayPath, lines.Service, lines.File)
+	if lines.Folder != "" {
+		note += fmt.Sprintf("; they hold in a folder of the name %s alone: 'sbx-devc validate' says so elsewhere", lines.Folder)
+	}
+	with.Notes, with.Agent = append([]string{note}, with.Notes...), ""
+	*x = with
+	return nil
 }
 
 // withoutMounts is for Compose, where nothing is mounted from devcontainer.json:
