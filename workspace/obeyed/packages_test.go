@@ -10,7 +10,7 @@ func TestPackageHosts(t *testing.T) {
 		file, content string
 		want          []string
 	}{
-		{"web/package-lock.json", "\"resolved\": \"https://npm.corp.example/a.tgz\",\n\"resolved\": \"https://registry.npmjs.org/b.tgz\"\n", []string{"npm.corp.example"}},
+		{"web/package-lock.json", "\"resolved\": \"https://npm.corp.example/a.tgz\",\n\"resolved\": \"https://packages.npmjs.org/b.tgz\"\n", []string{"npm.corp.example"}},
 		{"PACKAGE-LOCK.json", "\"resolved\": \"https://ann:s3cret@npm.corp.example:8443/a.tgz\"", []string{"npm.corp.example:8443"}},
 		{"Cargo.lock", "source = \"registry+https://github.com/rust-lang/crates.io-index\"\n", nil},
 		{"Cargo.lock", "source = \"registry+https://github.com/rust-lang/crates.io-index-evil\"\nsource = \"git+https://github.com/a/b\"\n", []string{"github.com"}},
