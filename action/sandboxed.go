@@ -41,7 +41,7 @@ type Sandboxed struct {
 // Run implements Runner.
 func (s Sandboxed) Run(ctx context.Context, job Job) (Report, error) {
 	home := runs.HomeOf(s.Getenv, func(line string) { fmt.Fprintf(job.Progress, "sbx-devc: %s\n", line) })
-	home.Reap(ctx)
+	home.Reap(ctx, "")
 	if !job.Untrusted { // the texts of the checked-out commit, as its CLAUDE.md
 		texts, err := instructions.Project(job.Inputs.WorkingDirectory)
 		if err != nil {

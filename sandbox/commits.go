@@ -73,7 +73,7 @@ func (r *run) takeCommits(ctx context.Context, left []string) {
 	if cause := context.Cause(ctx); cause != nil && err == nil && len(notes) > 0 { // git was ended on the way
 		err = cause
 	}
-	if r.live != nil && (IsUnwritten(err) || isUngiven(err) || errors.Is(err, context.DeadlineExceeded) || err != nil && ctx.Err() != nil) {
+	if r.live != nil && (canBeTakenLater(err) || errors.Is(err, context.DeadlineExceeded) || err != nil && ctx.Err() != nil) {
 		r.notices.untaken = err
 	}
 	lost := false

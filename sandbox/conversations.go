@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,6 +19,7 @@ import (
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/agent/conversation"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/internal/redact"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox/runplan"
@@ -149,6 +152,7 @@ func (r *run) keepConversations(ctx context.Context) {
 	if err != nil && !errors.Is(err, engine.ErrNotFound) { // claude was told to keep none
 		r.host.Say(fmt.Sprintf("note: no later run can go on with this conversation: %v", err))
 		r.notices.loseUnwritten("the conversation", err)
+		r.leaveForLater(err)
 	}
 }
 
@@ -158,20 +162,9 @@ func (c conversations) keep(ctx context.Context, begun string, result *Result) e
 	ctx, cancel := context.WithTimeout(ctx, keepTimeout)
 	defer cancel()
 	all, err := c.take(ctx, begun)
-	for i, one := range all {
-		name := ConversationFile
-		if i > 0 {
-			name = EarlierConversationFile(one.id)
-		}
-		if failed := c.folder.write(name, one.messages); failed != nil {
-			err = errors.Join(err, failed)
-			break
-		}
-		if i == 0 {
-			result.Conversation = one.id
-		} else {
-			result.EarlierConversations = append(result.EarlierConversations, one.id)
-		}
+	kept, failed := c.folder.writeConversations(all)
+	if err = errors.Join(err, failed); len(kept) > 0 {
+		result.Conversation, result.EarlierConversations = kept[0], kept[1:]
 	}
 	if c.all { // there is no other transcript, and the lines have the form of Claude's output
 		name, failed := c.live.end(all)
@@ -180,23 +173,68 @@ func (c conversations) keep(ctx context.Context, begun string, result *Result) e
 	return err
 }
 
+// writeConversations writes conversations, of which the newest is first, and returns the ids
+// of those that are there now.
+func (f folder) writeConversations(all []heldConversation) (kept []string, err error) {
+	for i, one := range all {
+		name := ConversationFile
+		if i > 0 {
+			name = EarlierConversationFile(one.id)
+		}
+		if err := f.write(name, one.messages); err != nil {
+			_ = os.Remove(f.path(name)) // a part of it is none, and a later try may succeed
+			return kept, err
+		}
+		kept = append(kept, one.id)
+	}
+	return kept, nil
+}
+
 // take reads them: all of them, or the one that begun names.
 func (c conversations) take(ctx context.Context, begun string) (all []heldConversation, err error) {
-	name := path.Join(runplan.ClaudeHome, conversation.Path(c.workDir, begun))
-	if c.all {
-		in, err := c.engine.OpenTar(ctx, c.sidecar, path.Dir(name))
-		if err != nil {
-			return nil, err
-		}
-		defer in.Close()
-		return readConversations(in, c.workDir, begun, c.known)
-	}
-	from, to := io.Pipe()
-	go func() { to.CloseWithError(c.engine.CopyOut(ctx, c.sidecar, name, to)) }()
-	messages, err := readConversation(from, c.workDir, begun, c.known)
-	_ = from.CloseWithError(err)
-	if err == nil && len(messages) > 0 {
-		all = append(all, heldConversation{id: begun, messages: messages})
+	place := path.Join(runplan.ClaudeHome, path.Dir(conversation.Path(c.workDir, begun)))
+	err = takeFolder(ctx, c.engine, c.sidecar, place, func(in io.Reader) (err error) {
+		all, err = readConversations(in, c.workDir, begun, c.known)
+		return err
+	})
+	if !c.all {
+		all = slices.DeleteFunc(all, func(one heldConversation) bool { return one.id != begun })
 	}
 	return all, err
+}
+
+// rescueConversations keeps those of a dead run, as it does at its end. It keeps none of a
+// run with secrets, which cannot be taken out any more; variables that were passed on stay,
+// unless they look like a token. An error says that a later try may succeed.
+func rescueConversations(ctx context.Context, e *engine.Engine, n liveRun) (said []string, err error) {
+	if _, err := os.Lstat(filepath.Join(n.StateDir, ConversationFile)); err == nil || n.WorkDir == "" || !filekind.IsFolder(n.StateDir) {
+		return nil, nil // the run came so far itself, or there is no place for them
+	}
+	ctx, cancel := context.WithTimeout(ctx, keepTimeout)
+	defer cancel()
+	var all []heldConversation
+	place := path.Join(runplan.ClaudeHome, path.Dir(conversation.Path(n.WorkDir, "")))
+	err = takeFolder(ctx, e, runplan.FirewallContainer(n.ID), place, func(in io.Reader) (err error) {
+		all, err = readConversations(in, n.WorkDir, "", (&runplan.Plan{}).Redactor(nil))
+		return err
+	})
+	switch {
+	case errors.Is(err, engine.ErrNotFound), err == nil && len(all) == 0:
+		return nil, nil
+	case n.Secrets:
+		return []string{fmt.Sprintf("warning: the run %s ended without its program, which alone knew the run's secrets: its conversation is not "+
+			"kept, which may hold some", n.ID)}, nil
+	case err == nil:
+		_, err = folder(n.StateDir).writeConversations(all)
+	}
+	if err == nil {
+		err = n.amendSummary(func(summary map[string]any) { summary["sessionId"] = all[0].id })
+	}
+	switch {
+	case err == nil:
+		return []string{fmt.Sprintf("the conversation of the run %s is kept: --resume %[1]s goes on with it", n.ID)}, nil
+	case canBeTakenLater(err):
+		return nil, err
+	}
+	return []string{fmt.Sprintf("warning: no later run can go on with the conversation of the run %s: %v", n.ID, err)}, nil
 }

@@ -77,10 +77,19 @@ func (t *tree) fetch(ctx context.Context, records journal) {
 
 // leaveThere leaves the firewall's container with the work that a failure kept there.
 func (t *tree) leaveThere(ctx context.Context, failure error) {
-	name := runplan.FirewallContainer(t.plan.ID)
 	_ = t.engine.Remove(ctx, runplan.AgentContainer(t.plan.ID)) // Remove of the whole run does it again
 	t.notices.warn(fmt.Sprintf("the agent's work could not be fetched from the engine: %v; it is in the container %s, and the next "+
-		"'sbx-devc run' with this engine fetches it; to give it up: docker rm -fv %[2]s", failure, name))
+		"'sbx-devc run' with this engine fetches it%s", failure, runplan.FirewallContainer(t.plan.ID), byHand(t.plan.ID, carriedTreeOf(t.plan), failure)))
+}
+
+// byHand says what a person can do about work that stays in the container of a run's firewall
+// because of a failure, which another try may not overcome.
+func byHand(id string, carried *carriedTree, failure error) string {
+	name, take := runplan.FirewallContainer(id), ""
+	if carried != nil && errors.Is(failure, copytree.ErrTooLarge) {
+		take = fmt.Sprintf("; what you want of so much: docker cp %s:%s FOLDER", name, carried.Volume)
+	}
+	return take + "; to give it up: docker rm -fv " + name
 }
 
 // rescueTree fetches the copy of a dead run: until then the folder of the run has the copy

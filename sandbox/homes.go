@@ -73,22 +73,16 @@ func (r *run) keepHome(ctx context.Context) {
 	if err != nil {
 		r.notices.warn(fmt.Sprintf("not all of the agent's home is kept for later runs, and these find it as it was before: %v", err))
 		r.notices.loseUnwritten("the agent's home", err)
-		if r.live != nil && r.notices.untaken == nil && isUngiven(err) {
-			r.notices.untaken = err
-		}
+		r.leaveForLater(err)
 	}
 }
 
 // rescueHome keeps what outlives a dead run, as it does at its end. It keeps nothing of a
 // run with secrets, which cannot be taken out any more; variables that were passed on
-// stay, unless they look like a token.
-func rescueHome(ctx context.Context, e *engine.Engine, n liveRun) (said []string) {
-	if n.Kept == "" {
-		return nil
-	}
-	if n.Secrets {
-		return []string{fmt.Sprintf("warning: the run %s ended without its program, which alone knew the run's secrets: its conversation is not "+
-			"kept, which may hold some", n.ID)}
+// stay, unless they look like a token. An error says that a later try may succeed.
+func rescueHome(ctx context.Context, e *engine.Engine, n liveRun) (said []string, err error) {
+	if n.Kept == "" || n.Secrets {
+		return nil, nil
 	}
 	store, err := kept.Reopen(n.Kept, n.ID)
 	if err == nil {
@@ -96,8 +90,8 @@ func rescueHome(ctx context.Context, e *engine.Engine, n liveRun) (said []string
 		_, err = takeKept(ctx, e, runplan.FirewallContainer(n.ID), store, n.Persist,
 			kept.Taking{WorkDir: n.WorkDir, Clean: (&runplan.Plan{}).Redactor(nil).String})
 	}
-	if err != nil {
-		return []string{fmt.Sprintf("warning: the run %s ended without its program, and not all of its agent's home is kept: %v", n.ID, err)}
+	if err != nil && !canBeTakenLater(err) {
+		return []string{fmt.Sprintf("warning: the run %s ended without its program, and not all of its agent's home is kept: %v", n.ID, err)}, nil
 	}
-	return nil
+	return nil, err
 }

@@ -28,11 +28,11 @@ type liveRun struct {
 	Placed []workspace.Placeholder `json:"placed,omitempty"`
 	Ended  bool                    `json:"ended,omitempty"`  // nothing but Placed is left of it
 	Mounts bool                    `json:"mounts,omitempty"` // of the folder, in its container
-	// Kept is the folder of what outlives the run, see package kept, "" = nothing does;
-	// Persist its paths of the agent's home, and WorkDir where the agent began.
+	// Kept is the folder of what outlives the run, see package kept, "" = nothing does, and
+	// Persist its paths of the agent's home.
 	Kept    string   `json:"kept,omitempty"`
 	Persist []string `json:"persist,omitempty"`
-	WorkDir string   `json:"workDir,omitempty"`
+	WorkDir string   `json:"workDir,omitempty"` // where the agent began; "" in a note of an earlier version
 	Secrets bool     `json:"secrets,omitempty"` // the run had secrets, which only it knew; its summary says where they came from
 	// Tree is for a copy of the project in a volume of the engine; nil = it is in StateDir, or
 	// there is none.
@@ -61,7 +61,7 @@ func noteLive(e *engine.Engine, p *runplan.Plan, h Host, secrets *redact.Finder)
 	if h.LiveDir == "" {
 		return nil, nil
 	}
-	note := liveRun{ID: p.ID, Folder: p.Folder(), Engine: e.Host(), PID: os.Getpid(), Tree: carriedTreeOf(p),
+	note := liveRun{ID: p.ID, Folder: p.Folder(), Engine: e.Host(), PID: os.Getpid(), Tree: carriedTreeOf(p), WorkDir: p.Agent.WorkingDir,
 		Secrets: len(p.Secrets) > 0 || secrets != nil,
 		Mounts:  !p.Place.Mode.IsCopy() && !p.Carried() && p.Place.Mode != workspace.None}
 	for _, made := range p.Project.Placeholders {
@@ -71,7 +71,7 @@ func noteLive(e *engine.Engine, p *runplan.Plan, h Host, secrets *redact.Finder)
 		}
 	}
 	if h.Kept != nil {
-		note.Kept, note.Persist, note.WorkDir = h.Kept.Dir(), p.Asked.Persist, p.Agent.WorkingDir
+		note.Kept, note.Persist = h.Kept.Dir(), p.Asked.Persist
 	}
 	var noted *live
 	var err error

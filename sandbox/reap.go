@@ -111,8 +111,17 @@ func (l *live) keep(ctx context.Context, failure error) []string {
 	if err == nil && l.run.Tries > 1 {
 		return nil
 	}
-	name := runplan.FirewallContainer(l.run.ID)
 	return []string{fmt.Sprintf("warning: the run %s in %s did not end in order, and the work of its agent could not be taken: "+
-		"%v; its container %s is kept, and %d more starts try again; to give it up: docker rm -fv %s",
-		l.run.ID, l.run.Folder, errors.Join(failure, err), name, rescueTries-l.run.Tries, name)}
+		"%v; its container is kept, %d more starts try again, and 'sbx-devc review %s' does at any time%s",
+		l.run.ID, l.run.Folder, errors.Join(failure, err), rescueTries-l.run.Tries, l.run.applyName(), byHand(l.run.ID, l.run.Tree, failure))}
+}
+
+// TryAgain has the next Reap try to take the work of the run id, which is noted in liveDir,
+// however often that has failed.
+func TryAgain(liveDir, id string) {
+	if l := takeDead(filepath.Join(liveDir, id+liveSuffix)); l != nil {
+		l.run.Tries = 0
+		_ = l.write() // else it stays as it was, which is all that happens
+		l.leave()
+	}
 }

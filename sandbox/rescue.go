@@ -41,7 +41,13 @@ func rescue(ctx context.Context, e *engine.Engine, n liveRun) (said []string, er
 	if err != nil {
 		return said, err
 	}
-	return append(said, rescueHome(ctx, e, n)...), nil
+	for _, take := range []func(context.Context, *engine.Engine, liveRun) ([]string, error){rescueConversations, rescueHome} {
+		notes, err := take(ctx, e, n)
+		if said = append(said, notes...); err != nil {
+			return said, err
+		}
+	}
+	return said, nil
 }
 
 // rescueCommits takes the agent's commits into the run's folder, as a run does at
@@ -102,12 +108,27 @@ func (n liveRun) applyName() string {
 	return n.StateDir
 }
 
-// saveCommits writes commits and warnings into the summary that the run left in
-// its folder at its start. All else in it stays.
+// saveCommits writes commits and warnings into the run's summary.
 func (n liveRun) saveCommits(commits []gitdir.Commits, warnings []string) error {
 	if len(commits) == 0 && len(warnings) == 0 {
 		return nil
 	}
+	err := n.amendSummary(func(summary map[string]any) {
+		said, _ := summary["warnings"].([]any)
+		for _, w := range warnings {
+			said = append(said, visible.Line(w))
+		}
+		summary["commits"], summary["warnings"] = commits, said
+	})
+	if err != nil {
+		return fmt.Errorf("noting the agent's commits: %w", err)
+	}
+	return nil
+}
+
+// amendSummary changes the summary that the run left in its folder at its start. All else in it
+// stays.
+func (n liveRun) amendSummary(change func(summary map[string]any)) error {
 	name := filepath.Join(n.StateDir, SummaryFile)
 	summary := map[string]any{"schemaVersion": 1, "id": n.ID, "folder": n.Folder}
 	if n.Secrets {
@@ -122,20 +143,13 @@ func (n liveRun) saveCommits(commits []gitdir.Commits, warnings []string) error 
 		err = nil
 	}
 	if err == nil {
-		said, _ := summary["warnings"].([]any)
-		for _, w := range warnings {
-			said = append(said, visible.Line(w))
-		}
-		summary["commits"], summary["warnings"] = commits, said
+		change(summary)
 		text, err = json.MarshalIndent(summary, "", "  ")
 	}
 	if err == nil {
 		err = atomicfile.WriteBytes(name, 0o600, append(text, '\n'))
 	}
-	if err != nil {
-		return fmt.Errorf("noting the agent's commits in %s: %w", name, err)
-	}
-	return nil
+	return err
 }
 
 // rescueChanges looks for what the agent of a dead run changed, as a run does at its end, so

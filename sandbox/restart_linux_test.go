@@ -107,17 +107,29 @@ func TestUserOfARestartedEngine(t *testing.T) {
 		}
 	}()
 	enginetest.ImportImage(t, enginetest.SmallImage, enginetest.PackPrograms(nil))
+	restartedJob(t, e, func(signal syscall.Signal) {
+		o.end(t, signal)
+		time.Sleep(time.Second)
+		o.start(t)
+	})
+}
+
+// The service of Podman is restarted in the middle of a run. Its containers live on.
+func TestPodmanIsRestarted(t *testing.T) {
+	e := enginetest.StartPodman(t, nil)
+	restartedJob(t, e, func(signal syscall.Signal) { enginetest.RestartPodman(t, signal) })
+}
+
+// restartedJob restarts an engine that has enginetest.SmallImage in the middle of runs.
+func restartedJob(t *testing.T, e *engine.Engine, restart func(syscall.Signal)) {
+	t.Helper()
 	for name, signal := range map[string]syscall.Signal{"in order": syscall.SIGTERM, "after its death": syscall.SIGKILL} {
 		for _, mode := range []workspace.Mode{workspace.Bind, workspace.Clone} {
 			t.Run(name+"/"+string(mode), func(t *testing.T) {
 				r := newRepository(t)
 				options := onCopy(mode, `set -e; echo b >b; git add b; git commit -q -m mine; echo left >left; echo ready; exec 3<> <(:); while :; do read -t 1 -u 3; done`)
 				tr := &trial{options: options, dir: r.dir, image: enginetest.SmallImage, live: t.TempDir()}
-				tr.during = func(*runplan.Plan, *workspace.Workspace) {
-					o.end(t, signal)
-					time.Sleep(time.Second)
-					o.start(t)
-				}
+				tr.during = func(*runplan.Plan, *workspace.Workspace) { restart(signal) }
 				tr.mayKeep = true // the agent's end and the engine's are a race
 				tr.run(t, e)
 				reasons := []error{ErrFirewall, ErrTunnel, ErrEngine}

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -19,23 +20,32 @@ func isUngiven(err error) bool {
 	return errors.As(err, new(ungivenError))
 }
 
+// canBeTakenLater reports whether what a container holds is not the reason of a failure to take it: the engine is, or this
+// machine, as with a full disk.
+func canBeTakenLater(err error) bool { return isUngiven(err) || IsUnwritten(err) }
+
+// leaveForLater has the firewall's container stay if what it holds can be taken later.
+func (r *run) leaveForLater(failure error) {
+	if r.live != nil && canBeTakenLater(failure) {
+		r.notices.untaken = cmp.Or(r.notices.untaken, failure)
+	}
+}
+
 // takeFolder has read take in a folder of a container, running or not, as an archive.
 func takeFolder(ctx context.Context, e *engine.Engine, id, folder string, read func(io.Reader) error) error {
 	archive, err := e.OpenTar(ctx, id, folder)
-	switch {
-	case errors.Is(err, engine.ErrNotFound):
-		return err
-	case err != nil:
-		return ungivenError{err}
-	}
-	defer archive.Close()
-	in := &givenReader{Reader: archive}
-	if err := read(in); err != nil && in.failed {
-		return ungivenError{err}
-	} else if err != nil {
+	if errors.Is(err, engine.ErrNotFound) {
 		return err
 	}
-	return nil
+	in := &givenReader{Reader: archive, failed: err != nil}
+	if err == nil {
+		defer archive.Close()
+		err = read(in)
+	}
+	if err != nil && in.failed {
+		return ungivenError{err}
+	}
+	return err
 }
 
 // givenReader remembers that its source failed before its end.

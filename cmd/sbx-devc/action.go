@@ -122,7 +122,7 @@ const cleanupBudget = time.Minute
 func actionCleanup(ctx context.Context, a *cli.App) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanupBudget)
 	defer cancel()
-	projects.Runs(a).Reap(ctx)
+	projects.Runs(a).Reap(ctx, "")
 	action.Cleanup(ctx, action.CleanupOptions{
 		Getenv: a.Getenv, Stdout: a.Stdout,
 		Remove: func(ctx context.Context, id string) error {

@@ -3,11 +3,14 @@
 package main
 
 import (
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/org/claude-sandbox/internal/fakeapi"
 )
 
 // killed begins a run and kills its program outright when the agent is done and waits.
@@ -65,6 +68,31 @@ func TestAKilledRunOnACopyIsReviewed(t *testing.T) {
 	}
 	if status := r.git(t, r.project, "status", "--short", "--untracked-files=all"); status != " M sub/a.txt\n?? .github/workflows/x.yml\n?? leak.txt\n" {
 		t.Errorf("the project has\n%s", status)
+	}
+}
+
+// The program of a run is killed outright in the middle of a conversation. The next run goes
+// on with it.
+func TestTheConversationOfAKilledRunGoesOn(t *testing.T) {
+	t.Parallel()
+	r := runProgram(t, []string{scripted(t, "touch begun; sleep 600")}, "remember the MANGO")
+	r.begin(t, "")
+	until(t, "the agent works", func() bool { return exists(filepath.Join(r.Dir, "begun")) })
+	if err := r.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = r.Wait()
+	api := &fakeapi.Server{APIKey: "sk-ant-key-of-this-test", Script: fakeapi.Script{Final: "noted"}}
+	upstream := httptest.NewServer(api)
+	t.Cleanup(upstream.Close)
+	next := runProgram(t, nil, "--continue", "which fruit?")
+	next.Args[2], next.Dir, next.Env = r.Dir, r.Dir, append(r.Env, "SBX_DEVC_UPSTREAM="+upstream.URL)
+	next.begin(t, "")
+	if code := endOf(t, next); code != exitOK {
+		t.Fatal(next.said(t))
+	}
+	if all := api.Requests(); len(all) == 0 || !strings.Contains(all[len(all)-1].Body, "MANGO") {
+		t.Errorf("the model does not know the conversation; said: %s", next.said(t))
 	}
 }
 

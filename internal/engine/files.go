@@ -150,30 +150,25 @@ func (e *Engine) OpenTar(ctx context.Context, id, folder string) (io.ReadCloser,
 	return &wholeTar{ReadCloser: r.Content}, nil
 }
 
-// wholeTar reads an archive of a folder and tells one that was broken off from a whole one: an engine that is stopping
-// sends one without an entry, or ends its answer between two, and archive/tar takes both for the end.
+// wholeTar reads an archive of a folder, which ends with blocks of its own: whoever reads it with package tar comes to
+// the end of the stream only where it was broken off. An engine that is stopping sends one without an entry, or ends its
+// answer between two, and package tar takes both for the end.
 type wholeTar struct {
 	io.ReadCloser
 	begun bool
-	zeros int // bytes of 0 that came last
 }
-
-// tarEnd is what an archive ends with: two blocks of zeros.
-const tarEnd = 1024
 
 func (r *wholeTar) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p)
-	if n > 0 && !r.begun && p[0] == 0 { // the end, in front of the folder's own entry
+	switch {
+	case n > 0 && !r.begun && p[0] == 0: // the end, in front of the folder's own entry
 		return 0, io.ErrUnexpectedEOF
-	}
-	r.begun = r.begun || n > 0
-	rest := bytes.TrimRight(p[:n], "\x00")
-	if len(rest) > 0 {
-		r.zeros = 0
-	}
-	if r.zeros += n - len(rest); err == io.EOF && r.zeros < tarEnd {
+	case err == io.EOF && n > 0: // the next Read says so
+		err = nil
+	case err == io.EOF:
 		err = io.ErrUnexpectedEOF
 	}
+	r.begun = r.begun || n > 0
 	return n, err
 }
 

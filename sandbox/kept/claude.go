@@ -52,14 +52,14 @@ type Taking struct {
 	Clean func(string) string
 }
 
-// Take keeps what of Claude's own folder, whose archive in is, a later run gets: the
+// Take keeps what of Claude's own folder, whose archive in is as engine.OpenTar reads it, a later run gets: the
 // messages of conversations in WorkDir, texts, and preferences. Conversations of other
 // folders stay as they were kept. It returns sentences about what is left out. With an
 // error all stays as it was.
 func (s *Store) Take(in io.Reader, how Taking) (notes []string, err error) {
 	taken := map[string][]byte{}
 	settings := map[string][]byte{}
-	source := &cut{Reader: io.LimitReader(in, maxTaken)}
+	source := &io.LimitedReader{R: in, N: maxTaken}
 	archive := tar.NewReader(source)
 	all, large := 0, 0
 	for {
@@ -108,8 +108,8 @@ func (s *Store) Take(in io.Reader, how Taking) (notes []string, err error) {
 		}
 		taken[name] = []byte(how.Clean(string(text)))
 	}
-	if err := source.err(); err != nil {
-		return nil, fmt.Errorf("reading Claude's folder: %w", err)
+	if source.N == 0 {
+		return nil, fmt.Errorf("reading Claude's folder: %w: %d MiB", ErrTooLarge, maxTaken>>20)
 	}
 	if large > 0 {
 		notes = append(notes, fmt.Sprintf("%d of Claude's files are too large, or no text of Claude's, and are not kept", large))

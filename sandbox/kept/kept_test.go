@@ -166,7 +166,7 @@ func TestWhatIsKept(t *testing.T) {
 	}
 	// An archive that ends early leaves all as it was.
 	whole := archive(t, files).Bytes()
-	if _, err := s.Take(bytes.NewReader(whole[:len(whole)/2]), Taking{WorkDir: "/workspace", Clean: strings.Clone}); err == nil || len(filled(t, s)) != 2 {
+	if _, err := s.Take(bytes.NewReader(whole[:len(whole)/2+1]), Taking{WorkDir: "/workspace", Clean: strings.Clone}); err == nil || len(filled(t, s)) != 2 {
 		t.Errorf("%v: kept %v", err, filled(t, s))
 	}
 	if notes := take(t, s, map[string]string{"history.jsonl": strings.Repeat("x", maxText+1)}); len(notes) != 1 {

@@ -63,7 +63,7 @@ func (s *Store) FillTree(w io.Writer, rel, to string, uid, gid int) error {
 	return errors.Join(clean(out, file, to, uid, gid), out.Close())
 }
 
-// TakeTree keeps the folder whose archive in is, in the place of what was kept of the
+// TakeTree keeps the folder whose archive in is, as engine.OpenTar reads it, in the place of what was kept of the
 // path before. With an error that stays.
 func (s *Store) TakeTree(in io.Reader, rel string) error {
 	return atomicfile.Write(s.treeFile(rel), 0o600, func(w io.Writer) error {

@@ -289,10 +289,16 @@ func projectOf(run string) string { return readSummary(run).Folder }
 const reapBudget = time.Minute
 
 // Reap cleans up behind runs whose program was killed, and notes it. It must come
-// before anybody looks at a project, where they left placeholders.
-func (h Home) Reap(ctx context.Context) {
+// before anybody looks at a project, where they left placeholders. The work of a run that
+// named names is tried to be taken however often that has failed; "" = none is named.
+func (h Home) Reap(ctx context.Context, named string) {
 	ctx, cancel := context.WithTimeout(ctx, reapBudget)
 	defer cancel()
+	slow := time.AfterFunc(silentStart, func() { h.note("waiting for the container engine, to clean up behind runs that did not end in order") })
+	defer slow.Stop()
+	if named != "" {
+		sandbox.TryAgain(h.Live(), filepath.Base(h.find(named)))
+	}
 	for _, line := range sandbox.Reap(ctx, h.Live(), engine.Connect) {
 		h.note(line)
 	}

@@ -64,15 +64,15 @@ func surplus(runs []keptRun, keep Keep) (gone []keptRun) {
 	return gone
 }
 
-// Prune removes the runs of long ago, and notes it. One that has containers stays, and so
-// do all of them where the engine does not say. It never fails a run.
+// Prune removes the runs of long ago, and notes it. One that has containers stays, or may
+// have some on another engine, and so do all of them where the engine does not say. It never fails a run.
 func (h Home) Prune(ctx context.Context, e *engine.Engine, now time.Time, keep Keep) {
 	if err := ledger.Prune(h.ledger(), now.AddDate(0, 0, -LedgerDays)); err != nil {
 		h.note("what was spent long ago stays noted: " + err.Error())
 	}
 	removed, commits := 0, 0
 	for _, r := range surplus(h.list(now), keep) {
-		if alive, err := e.List(ctx, runplan.LabelRun, r.id); err != nil || len(alive) > 0 || h.goesOn(r.id) {
+		if alive, err := e.List(ctx, runplan.LabelRun, r.id); err != nil || len(alive) > 0 || sandbox.IsUnreaped(h.Live(), r.id) {
 			continue
 		}
 		if err := h.remove(ctx, r.id); err != nil {

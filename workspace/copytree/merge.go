@@ -35,8 +35,9 @@ type Back struct {
 	UID, GID int      // the owner of what is written; -1 = whoever merges
 }
 
-// Merge makes tree what an archive of it holds, whose names begin with a folder's own. What
-// the archive has as it is in the tree is not written to. Set-id bits are dropped. Hard
+// Merge makes tree what an archive of it holds, whose names begin with a folder's own, and which
+// ends with an error where it is broken off, see engine.OpenTar. What it has as it is in the tree
+// is not written to. Set-id bits are dropped. Hard
 // links become files of their own. Devices, pipes, paths longer than maxPath or deeper than maxDepth, and
 // what else has no place in a tree is left out with a note. With an error in the archive,
 // or ErrTooLarge beyond the bounds of a copy, the tree is as it was.
@@ -67,7 +68,7 @@ func merge(ctx context.Context, tree string, archive io.Reader, o Back, bytes in
 	if err := m.findFolding(); err != nil {
 		return nil, err
 	}
-	if err := m.read(&wholeArchive{Reader: archive}); err != nil {
+	if err := m.read(tar.NewReader(archive)); err != nil {
 		return nil, fmt.Errorf("reading what the agent left: %w", err)
 	}
 	if err := errors.Join(m.removeGone("."), m.write()); err != nil {
@@ -132,8 +133,7 @@ func (m *merger) kept(rel string) bool {
 }
 
 // read reads the archive to its end.
-func (m *merger) read(archive *wholeArchive) error {
-	in := tar.NewReader(archive)
+func (m *merger) read(in *tar.Reader) error {
 	for {
 		if m.ctx.Err() != nil {
 			return context.Cause(m.ctx)
@@ -143,7 +143,7 @@ func (m *merger) read(archive *wholeArchive) error {
 		case err == io.EOF && m.entries["."] == nil:
 			return errors.New("the archive holds no folder")
 		case err == io.EOF:
-			return archive.check()
+			return nil
 		case err != nil:
 			return err
 		case len(m.entries) >= maxEntries:
@@ -391,25 +391,4 @@ func (m *merger) own(name string) error {
 		return nil
 	}
 	return m.tree.Lchown(name, m.o.UID, m.o.GID)
-}
-
-// wholeArchive notices an archive that ends before its end, which package tar takes for
-// whole when that is between two files.
-type wholeArchive struct {
-	io.Reader
-	cut bool
-}
-
-func (w *wholeArchive) Read(p []byte) (int, error) {
-	n, err := w.Reader.Read(p)
-	w.cut = w.cut || err == io.EOF && n == 0
-	return n, err
-}
-
-// check is asked when package tar has seen the end.
-func (w *wholeArchive) check() error {
-	if w.cut {
-		return fmt.Errorf("it is cut off: %w", io.ErrUnexpectedEOF)
-	}
-	return nil
 }

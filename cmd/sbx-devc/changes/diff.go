@@ -100,7 +100,7 @@ func meantRun(ctx context.Context, a *cli.App, args []string, purpose decision.P
 	if err != nil {
 		return decision.Meant{}, err
 	}
-	projects.Runs(a).Reap(ctx)
+	projects.Runs(a).Reap(ctx, name)
 	m, err := decision.Find(ctx, projects.Runs(a), project, name, purpose)
 	if err == nil && m.Note != "" {
 		a.SayLine("note: %s; this is about an earlier run, %s", m.Note, filepath.Base(m.Folder))

@@ -43,7 +43,7 @@ func decide(ctx context.Context, a *cli.App, at place, o *Options) (d decided, e
 		return d, err
 	}
 	if !o.dryRun {
-		projects.Runs(a).Reap(ctx)
+		projects.Runs(a).Reap(ctx, "")
 	}
 	earlier, err := earlierConversation(a, at.shown, o.prompt)
 	if err != nil {

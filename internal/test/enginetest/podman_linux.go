@@ -10,7 +10,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -46,7 +48,30 @@ func StartPodman(t *testing.T, more map[string]string) *engine.Engine {
 			t.Error(err)
 		}
 	})
-	return ServePodman(t, dir, more, "unshare", "--net", "--mount", "--mount-proc", "--pid", "--fork", "--kill-child")
+	return ServePodman(t, dir, more, "unshare", "--net", "--mount", "--mount-proc", "--pid", "--fork", "--kill-child",
+		"bash", "-c", `while :; do "$@"; sleep 1; done`, "podman") // see RestartPodman
+}
+
+// RestartPodman ends the service of StartPodman, which DOCKER_HOST names, with a signal, and
+// returns when there is another one. Its containers live on.
+func RestartPodman(t *testing.T, signal syscall.Signal) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	ended := 0
+	for _, file := range files {
+		line, _ := os.ReadFile(file) // of a process that may be gone
+		name, _, _ := bytes.Cut(line, []byte{0})
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if filepath.Base(string(name)) == "podman" && bytes.Contains(line, []byte(os.Getenv("DOCKER_HOST")+"\x00")) {
+			err = errors.Join(err, syscall.Kill(pid, signal))
+			ended++
+		}
+	}
+	if err != nil || ended != 1 {
+		t.Errorf("%d services of Podman were ended: %v", ended, err)
+	}
+	time.Sleep(time.Second) // it is gone for a while
+	Await(t)
 }
 
 // ServePodman starts a Podman that keeps everything in dir and has SmallImage, to which
