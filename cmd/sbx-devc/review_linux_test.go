@@ -268,6 +268,19 @@ func TestApplyOfACopy(t *testing.T) {
 	}
 }
 
+// A file that is left as the user has it is not what the commits have: no line says that the
+// folder has them, nor has git take the branch as if it had.
+func TestApplyOfCommitsBesideTheUsersOwnEdit(t *testing.T) {
+	r := newReviewedRun(t, someFiles, `echo a2 >>src/a.go`, true)
+	r.commit(`echo a2 >>src/a.go`)
+	r.write(sandbox.SummaryFile, map[string]any{"folder": r.project, "workTree": "tree", "commits": r.commits})
+	r.shell(r.project, "echo mine >>src/a.go")
+	r.wants(r.devc("apply", reviewedID), exitFailed, "! src/a.go: it has changed since", "commit what it has first, then: git -C "+r.project+" merge sbx/"+reviewedID)
+	if strings.Contains(r.stderr, " reset ") {
+		t.Error(r.stderr)
+	}
+}
+
 // The disk fills up while a copy is taken: the exit code says it, what has its place stays,
 // nothing half written does, and with room the rest is taken.
 func TestApplyOnAFullDisk(t *testing.T) {

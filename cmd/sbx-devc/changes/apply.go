@@ -91,8 +91,10 @@ func apply(ctx context.Context, a *cli.App, accept, args []string) (err error) {
 		return err
 	}
 	var errs []error
+	taken := true
 	if run.HasFiles() {
-		errs = append(errs, settle(a, run, run.All()))
+		err := settle(a, run, run.All())
+		taken, errs = err == nil, append(errs, err)
 	}
 	for _, some := range run.Commits {
 		err := gitdir.Apply(ctx, run.Folder, some)
@@ -103,7 +105,7 @@ func apply(ctx context.Context, a *cli.App, accept, args []string) (err error) {
 			errs = append(errs, err)
 			continue
 		}
-		sayApplied(ctx, a, run, some)
+		sayApplied(ctx, a, run, some, taken)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return exitcode.With(failureCode(err), err)

@@ -13,8 +13,9 @@ import (
 	"github.com/org/claude-sandbox/workspace/gitdir"
 )
 
-// sayApplied says which branches were made of commits that share a bundle, and how to go on.
-func sayApplied(ctx context.Context, a *cli.App, run *decision.Run, made []gitdir.Commits) {
+// sayApplied says which branches were made of commits that share a bundle, and how to go on. taken
+// says that the folder has the files of the run.
+func sayApplied(ctx context.Context, a *cli.App, run *decision.Run, made []gitdir.Commits, taken bool) {
 	for _, c := range made {
 		fmt.Fprintln(a.Stdout, c.Branch)
 		from := "no branch"
@@ -28,7 +29,7 @@ func sayApplied(ctx context.Context, a *cli.App, run *decision.Run, made []gitdi
 			"'sbx-devc review --commit %s' makes a branch of what you accepted", n, run.Work.Run)
 		return
 	}
-	sayNext(ctx, a, made[0].In(run.Project), made[0])
+	sayNext(ctx, a, made[0].In(run.Project), made[0], taken)
 }
 
 // newCommits are those of a branch that HEAD has not, if there is one.
@@ -41,12 +42,17 @@ func newCommits(branch string, headIsBorn bool) string {
 
 // sayNext prints the commands that show the commits of c and take them into the
 // branch that is checked out in dir. They work in the current folder as printed,
-// and lose no commit that was made in dir while the agent worked.
-func sayNext(ctx context.Context, a *cli.App, dir string, c gitdir.Commits) {
+// and lose no commit that was made in dir while the agent worked. taken says that dir has the
+// files of the run.
+func sayNext(ctx context.Context, a *cli.App, dir string, c gitdir.Commits, taken bool) {
 	git, branch := gitIn(dir), shellword.Quote(c.Branch)
 	keeps, born := gitdir.KeepsHead(ctx, c)
 	a.SayLine("to look at them: %s log -p %s", git, newCommits(branch, born))
-	if !keeps {
+	switch {
+	case !taken:
+		a.SayLine("the folder does not have all files of %s: commit what it has first, then: %s merge %s", c.Branch, git, branch)
+		return
+	case !keeps:
 		a.SayLine("your branch has commits that %s lacks, and the agent's files are in the folder already: commit those first, then: "+
 			"%s merge %s", c.Branch, git, branch)
 		return
