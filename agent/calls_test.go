@@ -15,13 +15,16 @@ func TestCalls(t *testing.T) {
 		"no JSON, but \"tool_use\"\n" + line("", "Read", `{"file_path":"/w/c"}`) + `{"type":"user","message":{"content":[{"type":"tool_use","name":"Write","input":{"file_path":"/w/user"}}]}}` + "\n" +
 		line("bad", "MultiEdit", `{"file_path":"/w/d","edits":[{"new_string":"1"},{"new_string":"2"},3]}`) + line("2026-01-02T03:04:07Z", "Bash", `{"command":"touch e"}`) +
 		line("2026-01-02T03:04:07Z", "Write", `{"file_path":7}`) + `{"type":"assistant","tool_use":"` + strings.Repeat("x", maxCallLine) + "\"}\n" + line("2026-01-02T03:04:08Z", "NotebookEdit", `{"notebook_path":"/w/n.ipynb"}`)
-	var got []string
-	if err := Calls(strings.NewReader(text), func(c Call) {
-		got = append(got, fmt.Sprint(c.Name, c.Time.Second(), c.Path, c.Command, c.Wrote))
-	}); err != nil {
+	text += `{"type":"user","timestamp":"2026-01-02T03:04:09Z","message":{"content":[{"type":"tool_result","tool_use_id":"x"},{"type":"tool_result","tool_use_id":"y"}]}}` + "\n"
+	calls, err := Calls(strings.NewReader(text))
+	if err != nil {
 		t.Fatal(err)
 	}
-	want := "Write5/w/a[c] Edit6/w/b[n] MultiEdit0/w/d[1 2] Bash7touch e[] NotebookEdit8/w/n.ipynb[]"
+	var got []string
+	for _, c := range calls {
+		got = append(got, fmt.Sprint(c.Name, c.Time.Second(), c.Ended.Second(), c.Path, c.Command, c.Wrote))
+	}
+	want := "Write5 0/w/a[c] Edit6 0/w/b[n] MultiEdit0 0/w/d[1 2] Bash7 0touch e[] NotebookEdit8 9/w/n.ipynb[]" // all have one id
 	if strings.Join(got, " ") != want {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, " "), want)
 	}
@@ -34,13 +37,14 @@ func TestCallsOfARealTranscript(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	n := 0
-	if err := Calls(f, func(c Call) {
-		if n++; c.Name != "Bash" || c.Command == "" || c.Time.IsZero() {
+	calls, err := Calls(f)
+	if err != nil || len(calls) == 0 {
+		t.Error(calls, err)
+	}
+	for _, c := range calls {
+		if c.Name != "Bash" || c.Command == "" || c.Time.IsZero() || c.Ended.Before(c.Time) {
 			t.Errorf("%+v", c)
 		}
-	}); err != nil || n == 0 {
-		t.Error(n, err)
 	}
 	if _, err := f.Seek(0, 0); err != nil {
 		t.Fatal(err)

@@ -78,8 +78,9 @@ func (t *tree) fetch(ctx context.Context, records journal) {
 // leaveThere leaves the firewall's container with the work that a failure kept there.
 func (t *tree) leaveThere(ctx context.Context, failure error) {
 	_ = t.engine.Remove(ctx, runplan.AgentContainer(t.plan.ID)) // Remove of the whole run does it again
+	id := t.plan.ID
 	t.notices.warn(fmt.Sprintf("the agent's work could not be fetched from the engine: %v; it is in the container %s, and the next "+
-		"'sbx-devc run' with this engine fetches it%s", failure, runplan.FirewallContainer(t.plan.ID), byHand(t.plan.ID, carriedTreeOf(t.plan), failure)))
+		"'sbx-devc run' with this engine fetches it%s", failure, runplan.FirewallContainer(id), byHand(id, carriedTreeOf(t.plan), failure)))
 }
 
 // byHand says what a person can do about work that stays in the container of a run's firewall

@@ -96,7 +96,8 @@ func (r *Run) readTranscript() error {
 	if _, err := f.Seek(0, 0); err != nil {
 		return err
 	}
-	return agent.Calls(f, func(c agent.Call) { r.input.Calls = append(r.input.Calls, c) })
+	r.input.Calls, err = agent.Calls(f)
+	return err
 }
 
 func (r *Run) readAudit() error {

@@ -137,6 +137,8 @@ func TestOrigin(t *testing.T) {
 		{Path: "a.go", Kind: changes.Changed, Before: &changes.State{What: changes.File}, After: &changes.State{What: changes.File}, When: at(30).UnixNano()},
 		{Path: "b.sh", Kind: changes.Added, After: &changes.State{What: changes.File}, When: at(10).UnixNano()},
 		{Path: "c.txt", Kind: changes.Added, After: &changes.State{What: changes.File}, When: at(50).UnixNano()},
+		{Path: "made.o", Kind: changes.Added, After: &changes.State{What: changes.File}, When: at(42).UnixNano()},
+		{Path: "gone", Kind: changes.Removed, Before: &changes.State{What: changes.File}},
 	}}
 	patch := patchOf([]byte(old), []byte(fresh))
 	set.Changes[0].Patch = changes.Piece{Size: int64(len(patch))}
@@ -144,6 +146,9 @@ func TestOrigin(t *testing.T) {
 		{Name: "Edit", Path: "/workspace/a.go", Wrote: []string{"first"}, Time: at(1)},
 		{Name: "Bash", Command: "cat > ./b.sh; chmod +x b.sh", Time: at(5)},
 		{Name: "Edit", Path: "/workspace/a.go", Wrote: []string{"second"}, Time: at(2)},
+		{Name: "Bash", Command: "make", Time: at(40), Ended: at(44)},
+		{Name: "Bash", Command: "true", Time: at(41), Ended: at(41)},
+		{Name: "Bash", Command: "sleep 9 &", Time: at(43), Ended: at(49)},
 	}}
 	for i, host := range []string{"early.example", "middle.example", "late.example"} {
 		in.Audit = append(in.Audit, audit.Record{Time: at(5 + 20*i), Verdict: firewall.Allow, Name: host})
@@ -157,10 +162,14 @@ func TestOrigin(t *testing.T) {
 	for _, f := range r.Files {
 		for i, h := range f.Hunks {
 			got[fmt.Sprint(f.Path, i)] = fmt.Sprint(h.Origin.Tool, " ", h.Origin.Time.Second(), " ", h.Origin.Read)
+			if h.Origin.ByTime != (f.Path == "made.o") || h.Origin.ByTime && !strings.HasPrefix(h.Origin.String(), "while Bash ran: make; ") {
+				t.Errorf("%s comes from %+v, %s", f.Path, h.Origin, h.Origin)
+			}
 		}
 	}
 	for name, want := range map[string]string{"a.go0": "Edit 1 [middle.example early.example]", "a.go1": "Edit 2 [middle.example early.example]",
-		"b.sh0": "Bash 5 [early.example]", "c.txt0": "unknown 0 [late.example middle.example early.example]"} {
+		"b.sh0": "Bash 5 [early.example]", "c.txt0": "unknown 0 [late.example middle.example early.example]", "made.o0": "Bash 40 [middle.example early.example]",
+		"gone0": "unknown 0 [late.example middle.example early.example]"} {
 		if got[name] != want {
 			t.Errorf("%s: got %s, want %s", name, got[name], want)
 		}

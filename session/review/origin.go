@@ -16,6 +16,9 @@ type Origin struct {
 	Tool    string    `json:"tool"`              // the call that wrote it, such as "Edit"; "unknown"
 	Command string    `json:"command,omitempty"` // of Bash, the beginning
 	Time    time.Time `json:"time,omitzero"`     // of the call
+	// ByTime says that the call does not name the file: it is a command that ran when the
+	// file changed last.
+	ByTime bool `json:"byTime,omitempty"`
 	// Read are the hosts that were read from the network before it, the last one first;
 	// at most maxRead. Nil and ReadUnknown: nobody recorded it.
 	Read        []string `json:"read,omitempty"`
@@ -37,6 +40,7 @@ type origins struct {
 	calls   []agent.Call
 	byPath  map[string][]int
 	byWord  map[string]int // the last command that names a word
+	ran     []int          // commands with a beginning and an end
 	hosts   []string       // the last one first
 	times   []int64        // when each was read first, in nanoseconds since 1970
 	noAudit bool
@@ -55,10 +59,14 @@ func newOrigins(in Input) *origins {
 			o.byPath[rel] = append(o.byPath[rel], i)
 			continue
 		}
+		if !c.Time.IsZero() && !c.Ended.IsZero() {
+			o.ran = append(o.ran, i)
+		}
 		for word := range strings.FieldsFuncSeq(c.Command, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()<>\"'`=,{}", r) }) {
 			o.byWord[strings.TrimPrefix(strings.TrimPrefix(word, root+"/"), "./")] = i
 		}
 	}
+	slices.SortStableFunc(o.ran, func(a, b int) int { return in.Calls[a].Time.Compare(in.Calls[b].Time) })
 	first := map[string]int64{}
 	for _, r := range in.Audit {
 		if r.Verdict == firewall.Allow && r.Name != "" {
@@ -88,7 +96,12 @@ func (o *origins) fill(f *File) {
 	for i := range f.Hunks {
 		at := read
 		at.Tool = unknown
-		if c := o.call(f.Path, &f.Hunks[i]); c != nil {
+		c := o.call(f.Path, &f.Hunks[i])
+		if c == nil {
+			c = o.running(f.Change.When)
+			at.ByTime = c != nil
+		}
+		if c != nil {
 			at.Tool, at.Time, at.Command = c.Name, c.Time, shortened([]byte(c.Command))
 		}
 		f.Hunks[i].Origin = at
@@ -132,6 +145,23 @@ func (o *origins) call(rel string, h *Hunk) *agent.Call {
 	}
 	for _, word := range []string{rel, path.Base(rel)} {
 		if i, ok := o.byWord[word]; ok {
+			return &o.calls[i]
+		}
+	}
+	return nil
+}
+
+// running is the command that began last of those that ran at a time, in nanoseconds since
+// 1970; 0 = nobody knows it. A user who works in the folder as well can write then, too.
+func (o *origins) running(when int64) *agent.Call {
+	after, _ := slices.BinarySearchFunc(o.ran, when, func(i int, when int64) int {
+		if o.calls[i].Time.UnixNano() > when {
+			return 1
+		}
+		return -1
+	})
+	for _, i := range slices.Backward(o.ran[max(0, after-maxCallsOfPath):after]) {
+		if o.calls[i].Ended.UnixNano() >= when {
 			return &o.calls[i]
 		}
 	}

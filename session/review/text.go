@@ -168,7 +168,7 @@ func (f *File) Shown() string {
 func (h *Hunk) Shown() string {
 	var out strings.Builder
 	writeFindings(&out, h.Findings)
-	fmt.Fprintf(&out, "      by %s\n", h.Origin.String())
+	fmt.Fprintf(&out, "      %s\n", h.Origin.String())
 	if h.Part == Content {
 		fmt.Fprintf(&out, "    %s\n", h.head())
 	}
@@ -203,9 +203,12 @@ func writeFindings(out *strings.Builder, findings []Finding) {
 
 // String is the origin in half a sentence.
 func (o Origin) String() string {
-	text := printable(o.Tool)
-	if o.Tool == unknown {
-		text = "an unknown call"
+	text := "by " + printable(o.Tool)
+	switch {
+	case o.ByTime:
+		text = "while " + printable(o.Tool) + " ran"
+	case o.Tool == unknown:
+		text = "by an unknown call"
 	}
 	if o.Command != "" {
 		text += ": " + printable(o.Command)

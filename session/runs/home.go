@@ -294,7 +294,7 @@ const reapBudget = time.Minute
 func (h Home) Reap(ctx context.Context, named string) {
 	ctx, cancel := context.WithTimeout(ctx, reapBudget)
 	defer cancel()
-	slow := time.AfterFunc(silentStart, func() { h.note("waiting for the container engine, to clean up behind runs that did not end in order") })
+	slow := time.AfterFunc(silentStart, func() { h.note("waiting for the engine, to clean up behind runs that did not end in order") })
 	defer slow.Stop()
 	if named != "" {
 		sandbox.TryAgain(h.Live(), filepath.Base(h.find(named)))
