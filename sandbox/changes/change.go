@@ -63,9 +63,9 @@ type Change struct {
 	Former Piece  `json:"former,omitzero"`  // of FormerFile: what a file held whose former lines the diff does not show
 
 	Secrets []Secret `json:"secrets,omitempty"` // of the run, that it holds
-	// PackageHosts are those from which a lock file took packages before the run, without the
-	// public registries.
-	PackageHosts []string `json:"packageHosts,omitempty"`
+	// NewPackageHosts are those from which a lock file takes packages since the run, without
+	// the public registries.
+	NewPackageHosts []string `json:"newPackageHosts,omitempty"`
 
 	// A folder with very many new or removed files is one Change.
 	Folded bool  `json:"folded,omitempty"`

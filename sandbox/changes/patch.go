@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -29,7 +30,8 @@ func (c *Change) makePatch(left, formerLeft *int64, f *redact.Finder) {
 	defer func() { c.old, c.new = nil, nil }()
 	c.Sum, c.newHead = sumsOf(c.new)
 	c.SumWas, c.oldHead = sumsOf(c.old)
-	c.PackageHosts = obeyed.PackageHosts(c.Path, c.old)
+	known := obeyed.PackageHosts(c.Path, c.old)
+	c.NewPackageHosts = slices.DeleteFunc(obeyed.PackageHosts(c.Path, c.new), func(host string) bool { return slices.Contains(known, host) })
 	for _, p := range f.Find([]byte(c.Path)) {
 		c.noteSecret(Secret{Name: p.Name, InName: true})
 	}

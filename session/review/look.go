@@ -68,19 +68,20 @@ type look struct {
 	json    bool
 	secrets *redact.Redactor
 	tokens  bool            // the hunk holds one of a known form
-	hosts   map[string]bool // from which the file took packages before; nil = it is no lock file
+	hosts   map[string]bool // from which a lock file takes packages since the run -> a line with it was seen
 }
 
 func newLook(c changes.Change, secrets *redact.Redactor) *look {
 	name := obeyed.Folded(path.Base(c.Path))
-	l := &look{install: installRules[name], json: strings.HasSuffix(name, ".json"), secrets: secrets}
-	if obeyed.IsLockFile(name) {
-		l.hosts = map[string]bool{}
-		for _, host := range c.PackageHosts {
-			l.hosts[host] = true
-		}
+	l := &look{install: installRules[name], json: strings.HasSuffix(name, ".json"), secrets: secrets, hosts: map[string]bool{}}
+	for _, host := range c.NewPackageHosts {
+		l.hosts[host] = false
 	}
 	return l
+}
+
+func takesFrom(host string) string {
+	return fmt.Sprintf("an install takes packages from %s, which the file did not name", host)
 }
 
 // hunk finds what is dangerous in the lines that a hunk brings: of each kind the
@@ -100,9 +101,6 @@ func (l *look) hunk(h *Hunk) (found []Finding) {
 	for text := h.Text; len(text) > 0; {
 		var line []byte
 		line, text = cutLine(text)
-		if line[0] != '+' && l.hosts != nil {
-			l.hosts[obeyed.PackageHost(line)] = true
-		}
 		switch line[0] {
 		case ' ':
 			number++
@@ -168,9 +166,10 @@ func (l *look) line(line []byte, number int, note func(Kind, int, string)) {
 			note(Install, number, "an install runs or obeys it: "+shortened(text))
 		}
 	}
-	if l.hosts != nil {
-		if host := obeyed.PackageHost(line); host != "" && !l.hosts[host] {
-			note(Install, number, "an install takes packages from "+host+", which the file did not name")
+	for host := range l.hosts {
+		if bytes.Contains(bytes.ToLower(line), []byte(host)) {
+			l.hosts[host] = true
+			note(Install, number, takesFrom(host))
 		}
 	}
 	if bytes.HasPrefix(line, []byte("//go:generate ")) {

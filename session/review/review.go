@@ -205,6 +205,11 @@ func (at *finder) find(f *File, hunks []Hunk) {
 		}
 		f.Hunks[len(f.Hunks)-len(hunks)+i].Findings = found
 	}
+	for _, host := range f.Change.NewPackageHosts {
+		if !looks.hosts[host] {
+			f.add(Install, takesFrom(host))
+		}
+	}
 }
 
 // values are the secrets whose values a hunk brings.

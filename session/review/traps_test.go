@@ -495,13 +495,25 @@ func TestAManifestWithAnotherDependencyIsNoInstallTrap(t *testing.T) {
 // alone, run nothing unasked; another registry does.
 func TestAPackageFromARegistryOfTheFile(t *testing.T) {
 	mine := "{\n\"resolved\": \"https://npm.corp.example/a.tgz\",\n" + strings.Repeat("\"x\": 1,\n", 50)
+	adds := func(text string) string { return mine + "\"y\": {" + text + "}}\n" }
 	for _, tt := range []struct {
 		file, before, after string
 		unasked             bool
 	}{
-		{"package-lock.json", mine + "}\n", mine + "\"resolved\": \"https://npm.corp.example/b.tgz\"\n}\n", false},
-		{"package-lock.json", mine + "}\n", mine + "\"resolved\": \"https://npm.corp.example.evil.example/b.tgz\"\n}\n", true},
-		{"package-lock.json", mine + "}\n", mine + "\"resolved\": \"https://npm.corp.example@evil.example/b.tgz\"\n}\n", true},
+		{"package-lock.json", adds(""), adds(`"resolved": "https://npm.corp.example/b.tgz"`), false},
+		{"package-lock.json", adds(""), adds(`"funding": {"url": "https://github.com/sponsors/somebody"}`), false},
+		{"package-lock.json", adds(""), adds(`"deprecated": "see https://example.com/why"`), false},
+		{"package-lock.json", adds(""), adds(`"resolved": "https://npm.corp.example.evil.example/b.tgz"`), true},
+		{"package-lock.json", adds(""), adds(`"resolved": "https://npm.corp.example@evil.example/b.tgz"`), true},
+		{"package-lock.json", adds(""), adds(`"resolved": "https://evil.example\\@packages.npmjs.org/b.tgz"`), true},
+		{"package-lock.json", adds(""), adds(`"resolved": "https://evil.example?@packages.npmjs.org/b.tgz"`), true},
+		{"package-lock.json", adds(""), adds(`"resolved": "https://packages.npmjs.org/b.tgz", "z": {"resolved": "https://evil.example/b.tgz"}`), true},
+		{"package-lock.json", adds(""), adds("\"resolved\":\n\"https://evil.example/b.tgz\""), true},
+		{"package-lock.json", adds(""), adds(`"res\u006flved": "https:\/\/evil.ex\u0061mple/b.tgz"`), true},
+		{"package-lock.json", adds(""), adds(`"resolved": "git+ssh://git@evil.example/b.git#0123"`), true},
+		{"deno.lock", "", `{"remote": {"https://evil.example/mod.ts": "0123"}}`, true},
+		{"pnpm-lock.yaml", "", "deprecated: see https://example.com/why\n", false},
+		{"pnpm-lock.yaml", "", "  {\n  deprecated: x, tarball: https://evil.example/x.tgz}\n", true},
 		{"Cargo.lock", "", "source = \"registry+https://github.com/rust-lang/crates.io-index\"\n", false},
 		{"Cargo.lock", "", "source = \"registry+https://github.com/evil/crates.io-index\"\n", true},
 	} {
@@ -517,9 +529,10 @@ func TestAPackageFromARegistryOfTheFile(t *testing.T) {
 
 // A lock file that goes on with the registry that it names runs nothing unasked.
 func TestAPackageFromAKnownRegistryIsNoInstallTrap(t *testing.T) {
-	const mine = "{\n\"funding\": {\"url\": \"x\"},\n\"resolved\": \"https://npm.corp.example/a.tgz\"\n"
-	r := reviewOf(t, writes("package-lock.json", mine+"}\n"), writes("package-lock.json", mine+"\"resolved\": \"https://npm.corp.example/b.tgz\",\n"+
-		"\"resolved\": \"https://packages.npmjs.org/c.tgz\",\n\"funding\": {\"homepage\": \"https://example.com/x\"}\n}\n"), 0)
+	const mine = "{\"a\": {\"resolved\": \"https://npm.corp.example/a.tgz\"}"
+	r := reviewOf(t, writes("package-lock.json", mine+"}\n"), writes("package-lock.json", mine+`,
+"b": {"resolved": "https://npm.corp.example/b.tgz"},
+"c": {"resolved": "https://packages.npmjs.org/c.tgz", "funding": {"homepage": "https://example.com/x"}}}`), 0)
 	if f := r.Files[0]; f.Unasked() || !f.Dangerous() {
 		t.Errorf("%s", f.Shown())
 	}

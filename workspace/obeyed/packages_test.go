@@ -17,6 +17,9 @@ func TestPackageHosts(t *testing.T) {
 		{"requirements-dev.txt", "--extra-index-url https://b.example/simple\n--extra-index-url https://a.example/simple\na @ https://b.example/a.whl\n",
 			[]string{"a.example", "b.example"}},
 		{"Gemfile.lock", "  remote: https://rubygems.org@evil.example/\n", []string{"evil.example"}},
+		{"package-lock.json", `{"a": {"resolved": "https://a.example/a.tgz", "funding": [{"url": "https://b.example"}]}}`, []string{"a.example"}},
+		{"deno.lock", `{"redirects": {"https://a.example/x": "https://b.example/x"}}`, []string{"a.example", "b.example"}},
+		{"yarn.lock", `resolved "https://a.example?@packages.npmjs.org/x"`, []string{"a.example?@packages.npmjs.org"}},
 		{"README.md", "url = https://a.example/", nil},
 	} {
 		if got := PackageHosts(tt.file, []byte(tt.content)); !slices.Equal(got, tt.want) {
