@@ -21,17 +21,6 @@ const (
 	maxServers = 100
 )
 
-// server is one as files have it.
-type server struct {
-	Name    string            `yaml:"name"`
-	Type    string            `yaml:"type"`
-	Command string            `yaml:"command"`
-	Args    []string          `yaml:"args"`
-	Env     map[string]string `yaml:"env"`
-	URL     string            `yaml:"url"`
-	Headers map[string]string `yaml:"headers"`
-}
-
 // mistake is something wrong in a list, at a line and a column that count from 1; 0 = in
 // the list as a whole.
 type mistake struct {
@@ -96,13 +85,13 @@ func read(text []byte) ([]settings.MCPServer, error) {
 		if name == "" {
 			name = fmt.Sprintf("number %d", i+1)
 		}
-		if why := s.wrong(); why != "" {
+		if why := wrong(s); why != "" {
 			bad = append(bad, fmt.Errorf("the server %q %s", name, why))
 		}
 		if slices.ContainsFunc(out, func(o settings.MCPServer) bool { return o.Name == s.Name }) {
 			bad = append(bad, fmt.Errorf("the server %q is there twice", name))
 		}
-		out = append(out, settings.MCPServer(s))
+		out = append(out, s)
 	}
 	if err := errors.Join(bad...); err != nil {
 		return nil, err
@@ -110,7 +99,7 @@ func read(text []byte) ([]settings.MCPServer, error) {
 	return out, nil
 }
 
-func (s server) wrong() string {
+func wrong(s settings.MCPServer) string {
 	switch {
 	case !settings.IsMCPName(s.Name):
 		return "needs a name of letters, digits, _ and -"
@@ -125,7 +114,7 @@ func (s server) wrong() string {
 }
 
 // servers finds the list of servers.
-func servers(n *yaml.Node) ([]server, error) {
+func servers(n *yaml.Node) ([]settings.MCPServer, error) {
 	if n.Kind == yaml.MappingNode {
 		for _, key := range []string{"mcpServers", "mcp_servers", "servers"} {
 			if under := member(n, key); under != nil {
@@ -136,9 +125,9 @@ func servers(n *yaml.Node) ([]server, error) {
 	}
 	switch n.Kind {
 	case yaml.SequenceNode:
-		var list []server
+		var list []settings.MCPServer
 		for i, e := range n.Content {
-			var s server
+			var s settings.MCPServer
 			if err := strict(e, &s); err != nil {
 				return nil, inServer(fmt.Sprintf("server number %d", i+1), err)
 			}
@@ -146,10 +135,10 @@ func servers(n *yaml.Node) ([]server, error) {
 		}
 		return list, nil
 	case yaml.MappingNode:
-		byName := map[string]server{}
+		byName := map[string]settings.MCPServer{}
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			name := n.Content[i].Value
-			var s server
+			var s settings.MCPServer
 			if err := strict(n.Content[i+1], &s); err != nil {
 				return nil, inServer(fmt.Sprintf("the server %q", name), err)
 			}
@@ -159,7 +148,7 @@ func servers(n *yaml.Node) ([]server, error) {
 			s.Name = name
 			byName[name] = s
 		}
-		var list []server
+		var list []settings.MCPServer
 		for _, name := range slices.Sorted(maps.Keys(byName)) {
 			list = append(list, byName[name])
 		}
@@ -176,9 +165,9 @@ func inServer(server string, err error) error {
 	return m
 }
 
-// strict decodes a server and refuses keys that it does not have: to drop one in silence
+// strict decodes a server, whose keys are its fields in small letters, and refuses other keys: to drop one in silence
 // would start another server than the one that was meant.
-func strict(n *yaml.Node, s *server) error {
+func strict(n *yaml.Node, s *settings.MCPServer) error {
 	if n.Kind != yaml.MappingNode {
 		return mistakeAt(n, "it is no object")
 	}

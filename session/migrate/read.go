@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/settings"
@@ -82,26 +81,15 @@ func (p *Plan) user(s Sources) {
 	case !errors.Is(err, fs.ErrNotExist):
 		p.unread(file, err)
 	}
-	for name, why := range map[string]string{
-		".credentials.json": "a login stays where it is, and is not read: 'sbx-devc login' keeps a key for runs",
-		"plugins":           "plugins bring programs and hooks of their own: install what you need in an image",
-		"hooks":             "hooks run on this machine; in the sandbox those of a project do with --project-settings",
+	for _, f := range []struct{ name, why string }{
+		{".credentials.json", "a login stays where it is, and is not read: 'sbx-devc login' keeps a key for runs"},
+		{"hooks", reasons["hooks"]},
+		{"plugins", reasons["enabledPlugins"]},
 	} {
-		if _, err := root.Lstat(name); err == nil {
-			p.leave(filepath.Join(s.Claude, name), name, why)
+		if _, err := root.Lstat(f.name); err == nil {
+			p.leave(filepath.Join(s.Claude, f.name), f.name, f.why)
 		}
 	}
-	slices.SortStableFunc(p.Left, func(a, b Item) int { return compare(a.From, b.From) })
-}
-
-func compare(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // state reads the user's MCP servers.

@@ -10,26 +10,17 @@ import (
 	"github.com/org/claude-sandbox/settings"
 )
 
-// server is an MCP server as Claude's file has it.
-type server struct {
-	Type    string            `json:"type"`
-	Command string            `json:"command"`
-	Args    []string          `json:"args"`
-	Env     map[string]string `json:"env"`
-	URL     string            `json:"url"`
-}
-
 // servers takes the servers that the sandbox can start and whose arguments are harmless.
 // Values of their variables that are not become references: of secrets there are names.
 func (p *Plan) servers(file string, all map[string]json.RawMessage, hasSecret func(string) bool) {
 	for _, name := range bounded(slices.Sorted(maps.Keys(all))) {
 		what := named("MCP server", name)
-		var s server
+		var s settings.MCPServer
 		if err := json.Unmarshal(all[name], &s); err != nil {
 			p.leave(file, what, errNoJSON.Error())
 			continue
 		}
-		taken, why, note := s.take(name, hasSecret)
+		taken, why, note := take(name, s, hasSecret)
 		if why != "" {
 			p.leave(file, what, why)
 			continue
@@ -40,7 +31,7 @@ func (p *Plan) servers(file string, all map[string]json.RawMessage, hasSecret fu
 }
 
 // take is the server for the sandbox, or why it is left. The reason shows no value.
-func (s server) take(name string, hasSecret func(string) bool) (taken settings.MCPServer, why, note string) {
+func take(name string, s settings.MCPServer, hasSecret func(string) bool) (taken settings.MCPServer, why, note string) {
 	references, harmless := harmlessArgs(s.Command, s.Args)
 	switch {
 	case !serverForm.MatchString(name) || !plain(name):
