@@ -129,7 +129,6 @@ type Problem struct {
 // converter turns the parser's nodes into ours.
 type converter struct {
 	doc    *jsonc.Document
-	lines  []int
 	env    variables
 	count  int
 	err    error
@@ -147,9 +146,9 @@ type converter struct {
 func parse(doc *jsonc.Document, env variables) (n *Node, problem *Problem, twice []Problem) {
 	fail := func(line int, message string) *Problem {
 		p := &Problem{Doc: doc, Message: message}
-		if starts := lineStarts(doc.Src); line > 0 && line <= len(starts) {
-			p.Start = starts[line-1]
-			p.End = p.Start + len(bytes.TrimRight(firstLine(doc.Src[p.Start:]), "\r\n"))
+		if line > 0 {
+			p.Start = doc.LineStart(line)
+			p.End = p.Start + len(bytes.TrimRight(doc.Src[p.Start:doc.LineStart(line+1)], "\r\n"))
 		}
 		return p
 	}
@@ -163,7 +162,7 @@ func parse(doc *jsonc.Document, env variables) (n *Node, problem *Problem, twice
 	case err != nil:
 		return nil, fail(lineOf(err), message(err)), nil
 	}
-	c := &converter{doc: doc, lines: lineStarts(doc.Src), env: env, within: map[*yaml.Node]bool{}, places: map[*yaml.Node][2]int{}}
+	c := &converter{doc: doc, env: env, within: map[*yaml.Node]bool{}, places: map[*yaml.Node][2]int{}}
 	n = c.node(root, 0)
 	if c.err != nil {
 		return nil, fail(0, c.err.Error()), nil
@@ -212,23 +211,6 @@ func lineOf(err error) int {
 	return line
 }
 
-func firstLine(b []byte) []byte {
-	if at := bytes.IndexByte(b, '\n'); at >= 0 {
-		return b[:at]
-	}
-	return b
-}
-
-func lineStarts(src []byte) []int {
-	out := []int{0}
-	for i, b := range src {
-		if b == '\n' {
-			out = append(out, i+1)
-		}
-	}
-	return out
-}
-
 // place returns the offsets of a node.
 func (c *converter) place(n *yaml.Node) (start, end int) {
 	at, ok := c.places[n]
@@ -241,11 +223,8 @@ func (c *converter) place(n *yaml.Node) (start, end int) {
 
 // find works out the offsets of a node. Columns count characters.
 func (c *converter) find(n *yaml.Node) (start, end int) {
-	if n.Line < 1 || n.Line > len(c.lines) {
-		return 0, 0
-	}
 	column := 1
-	start = c.lines[n.Line-1]
+	start = c.doc.LineStart(n.Line)
 	if c.last.line == n.Line && c.last.column <= n.Column {
 		column, start = c.last.column, c.last.offset
 	}
@@ -254,11 +233,7 @@ func (c *converter) find(n *yaml.Node) (start, end int) {
 		start += size
 	}
 	c.last.line, c.last.column, c.last.offset = n.Line, column, start
-	stop := len(c.doc.Src)
-	if n.Line < len(c.lines) {
-		stop = c.lines[n.Line] - 1
-	}
-	line := bytes.TrimRight(c.doc.Src[start:max(start, stop)], " \t\r")
+	line := bytes.TrimRight(c.doc.Src[start:max(start, c.doc.LineStart(n.Line+1))], " \t\r\n")
 	switch {
 	case n.Kind == yaml.ScalarNode && n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0 && len(line) > 1:
 		if at := closing(line); at > 0 {

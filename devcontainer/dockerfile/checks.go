@@ -138,12 +138,12 @@ func (p *reader) warnings(all []*Instruction) []Warning {
 			p.checks.found[n].Start, p.checks.found[n].End = i.Start, i.HeadEnd
 			continue
 		}
-		line := w.line
-		empty := func() bool { return len(bytes.TrimSpace(p.src[p.lines.start(line):p.lines.start(line+1)])) == 0 }
+		doc, line := p.file.Doc, w.line
+		empty := func() bool { return len(bytes.TrimSpace(p.src[doc.LineStart(line):doc.LineStart(line+1)])) == 0 }
 		for w.Check == linter.RuleNoEmptyContinuation.Name && line > 1 && !empty() {
 			line-- // BuildKit names the line where the instruction goes on
 		}
-		p.checks.found[n].Start, p.checks.found[n].End = p.lines.start(line), p.lines.end(line, p.src)
+		p.checks.found[n].Start, p.checks.found[n].End = doc.LineStart(line), lineEnd(doc, line)
 	}
 	slices.SortStableFunc(p.checks.found, func(a, b Warning) int { return a.Start - b.Start })
 	return p.checks.found

@@ -316,7 +316,7 @@ func (p *reader) checkOptions() {
 	if _, err := linter.ParseLintOptions(said); err != nil && len(at) > 0 {
 		line := at[0].Start.Line
 		reason, _, _ := strings.Cut(err.Error(), ": strconv")
-		p.file.Problems = append(p.file.Problems, Problem{Start: p.lines.start(line), End: p.lines.end(line, p.src),
+		p.file.Problems = append(p.file.Problems, Problem{Start: p.file.Doc.LineStart(line), End: lineEnd(p.file.Doc, line),
 			Message: reason, Hint: "write # check=skip=NAME,NAME;error=true"})
 	}
 }

@@ -32,7 +32,7 @@ type Options struct {
 // Parse reads a Dockerfile; name is only quoted.
 func Parse(name string, src []byte, options Options) *File {
 	f := &File{Doc: jsonc.Text(name, src), Args: map[string]string{}, work: budget.New(maxWork)}
-	p := &reader{file: f, src: src, lines: linesOf(src), options: options}
+	p := &reader{file: f, src: src, options: options}
 	if len(src) > MaxSize {
 		f.rest = "the file is larger than " + strconv.Itoa(MaxSize) + " bytes"
 		return f
@@ -69,7 +69,6 @@ func Parse(name string, src []byte, options Options) *File {
 type reader struct {
 	file    *File
 	src     []byte
-	lines   lines
 	options Options
 	lex     *lexer.Lex
 	escape  rune
@@ -83,7 +82,7 @@ func (p *reader) problem(err error, start, end int) {
 	var at *parser.LocationError
 	if end == 0 && errors.As(err, &at) && len(at.Locations) > 0 && len(at.Locations[0]) > 0 {
 		line := at.Locations[0][0].Start.Line
-		start, end = p.lines.start(line), p.lines.end(line, p.src)
+		start, end = p.file.Doc.LineStart(line), lineEnd(p.file.Doc, line)
 	}
 	problem := Problem{Start: start, End: max(start, end), Message: err.Error()}
 	var unknown *instructions.UnknownInstructionError
@@ -95,7 +94,7 @@ func (p *reader) problem(err error, start, end int) {
 
 func (p *reader) instruction(node *parser.Node) {
 	i := &Instruction{Name: strings.ToUpper(node.Value), Stage: p.stage, line: node.StartLine}
-	place(i, node, p.src, p.lines)
+	place(i, node, p.file.Doc)
 	command, err := instructions.ParseInstructionWithLinter(node, p.checks.Linter)
 	if err != nil {
 		end := i.HeadEnd

@@ -6,51 +6,38 @@ import (
 	"strings"
 
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
+
+	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
-// lines are the offsets of each line's first byte; a last one marks the end.
-type lines []int
-
-func linesOf(src []byte) lines {
-	out := lines{0}
-	for i, b := range src {
-		if b == '\n' && i+1 < len(src) {
-			out = append(out, i+1)
-		}
-	}
-	return append(out, len(src))
-}
-
-// start returns the offset of the 1-based line n, end that after its last byte
-// without the line's end. Both are clamped to the text.
-func (l lines) start(n int) int { return l[min(max(n, 1), len(l))-1] }
-
-func (l lines) end(n int, src []byte) int {
-	stop := l[min(max(n, 1), len(l)-1)]
-	return stop - (stop - len(bytes.TrimRight(src[:stop], "\r\n")))
+// lineEnd returns the offset after the last byte of the 1-based line n, without the end of
+// the line, and of blank lines after the last byte.
+func lineEnd(doc *jsonc.Document, n int) int {
+	return len(bytes.TrimRight(doc.Src[:doc.LineStart(n+1)], "\r\n"))
 }
 
 // place fills in where the node's instruction and its here-documents stand.
-func place(i *Instruction, node *parser.Node, src []byte, l lines) {
-	i.Start = l.start(node.StartLine)
+func place(i *Instruction, node *parser.Node, doc *jsonc.Document) {
+	src := doc.Src
+	i.Start = doc.LineStart(node.StartLine)
 	for i.Start < len(src) && (src[i.Start] == ' ' || src[i.Start] == '\t' || src[i.Start] == 0xEF || src[i.Start] == 0xBB ||
 		src[i.Start] == 0xBF) {
 		i.Start++
 	}
-	i.End = max(i.Start, l.end(node.EndLine, src))
-	i.HeadEnd = min(i.End, max(i.Start, l.end(node.StartLine, src)))
+	i.End = max(i.Start, lineEnd(doc, node.EndLine))
+	i.HeadEnd = min(i.End, max(i.Start, lineEnd(doc, node.StartLine)))
 	i.src = string(src[i.Start:i.End])
 
-	held := 0
+	count := 0
 	for _, d := range node.Heredocs {
-		held += strings.Count(d.Content, "\n") + 1
+		count += strings.Count(d.Content, "\n") + 1
 	}
-	line := node.EndLine - held + 1
+	line := node.EndLine - count + 1
 	for _, d := range node.Heredocs {
 		n := strings.Count(d.Content, "\n")
-		doc := Document{Name: d.Name, Text: d.Content, Start: l.start(line), End: l.start(line + n)}
+		held := Document{Name: d.Name, Text: d.Content, Start: doc.LineStart(line), End: doc.LineStart(line + n)}
 		line += n + 1
-		i.Documents = append(i.Documents, doc)
+		i.Documents = append(i.Documents, held)
 	}
 }
 

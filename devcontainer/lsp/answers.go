@@ -54,7 +54,7 @@ func (s *server) hover(p place) (any, *replyError) {
 		}
 	}
 	if accepts := acceptsOf(t.name); accepts != nil && len(parts) == 0 {
-		where := cursorAt(t.src, t.offset(p.Position))
+		where := cursorAt(t.Src, t.offset(p.Position))
 		if where.known && len(where.path) > 0 {
 			if accepted := accepts(where.path); accepted.What != "" {
 				part := fmt.Sprintf("`%s`: %s.", where.path[len(where.path)-1], strings.TrimSuffix(accepted.What, "."))
@@ -116,7 +116,7 @@ func (s *server) completion(p place) (any, *replyError) {
 		return items, nil
 	}
 	accepts := acceptsOf(t.name)
-	where := cursorAt(t.src, t.offset(p.Position))
+	where := cursorAt(t.Src, t.offset(p.Position))
 	if accepts == nil || !where.known {
 		return items, nil
 	}
@@ -174,7 +174,7 @@ func (s *server) codeActions(p struct {
 			return only == kind || strings.HasPrefix(kind, only+".")
 		})
 	}
-	if j := s.judged[t.name]; j != nil && string(j.source) == string(t.src) {
+	if j := s.judged[t.name]; j != nil && string(j.source) == string(t.Src) {
 		for _, c := range j.corrections {
 			if wants("quickfix") && t.span(c.Finding).touches(p.Range) {
 				actions = append(actions, codeAction{Title: titleOf(c.Finding), Kind: "quickfix", Preferred: c.Safe,
@@ -182,7 +182,7 @@ func (s *server) codeActions(p struct {
 			}
 		}
 		if fixed := s.fixed(t); wants(fixAll) && fixed != nil {
-			whole := textEdit{span{position{}, t.place(len(t.src))}, string(fixed)}
+			whole := textEdit{span{position{}, t.place(len(t.Src))}, string(fixed)}
 			actions = append(actions, codeAction{Title: "Correct all that is safe (sbx-devc fix)", Kind: fixAll,
 				Edit: editing(t.uri, []textEdit{whole})})
 		}
@@ -222,7 +222,7 @@ func (s *server) fixed(t *open) (out []byte) {
 	}
 	texts := map[string][]byte{}
 	for name, open := range s.texts {
-		texts[name] = open.src
+		texts[name] = open.Src
 	}
 	err := devcontainer.OpenEdited(t.name, texts, func(p *devcontainer.Project) error {
 		if after, fixed, _ := lint.Fix(p, nil, nil); len(fixed) > 0 {
@@ -239,7 +239,7 @@ func (s *server) fixed(t *open) (out []byte) {
 // excuse is the comment that switches a rule off, in a line of its own above the finding.
 // The reason is left to the author: until it is there, SBX107 asks for it.
 func (t *open) excuse(f diag.Finding) (textEdit, bool) {
-	if f.Rule == "SBX107" || f.Rule == "SBX108" || f.Line < 1 || f.Line > len(t.lines) {
+	if f.Rule == "SBX107" || f.Rule == "SBX108" || f.Line < 1 {
 		return textEdit{}, false
 	}
 	marker := "#"
@@ -250,10 +250,6 @@ func (t *open) excuse(f diag.Finding) (textEdit, bool) {
 	}
 	line := string(t.line(f.Line - 1))
 	indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
-	end := "\n"
-	if f.Line < len(t.lines) && strings.HasSuffix(string(t.src[:t.lines[f.Line]]), "\r\n") {
-		end = "\r\n"
-	}
 	at := position{f.Line - 1, 0}
-	return textEdit{span{at, at}, fmt.Sprintf("%s%s sbx-ignore %s: %s", indent, marker, f.Rule, end)}, true
+	return textEdit{span{at, at}, fmt.Sprintf("%s%s sbx-ignore %s: %s", indent, marker, f.Rule, t.NewLine())}, true
 }

@@ -68,13 +68,13 @@ func (s *server) didChange(p struct {
 func (s *server) set(name string, id identifier, src string) {
 	before := 0
 	if old := s.texts[name]; old != nil {
-		before = len(old.src)
+		before = len(old.Src)
 	}
 	if s.total-before+len(src) > maxBytes {
 		return
 	}
 	s.total += len(src) - before
-	s.texts[name] = &open{uri: id.URI, name: name, version: id.Version, text: newText([]byte(src), s.inBytes)}
+	s.texts[name] = &open{uri: id.URI, name: name, version: id.Version, text: &text{jsonc.Text(name, []byte(src)), s.inBytes}}
 	s.markStale(s.configurations(name))
 }
 
@@ -86,7 +86,7 @@ func (s *server) didClose(p struct {
 		return nil, nil
 	}
 	configs := s.configurations(name)
-	s.total -= len(s.texts[name].src)
+	s.total -= len(s.texts[name].Src)
 	delete(s.texts, name)
 	for _, config := range configs {
 		if j := s.judged[config]; j != nil && !slices.ContainsFunc(j.files, func(f string) bool { return s.texts[f] != nil }) {
@@ -187,7 +187,7 @@ func (s *server) judgeStale() {
 func (s *server) judge(config string) *judgement {
 	texts := map[string][]byte{}
 	for name, t := range s.texts {
-		texts[name] = t.src
+		texts[name] = t.Src
 	}
 	j := &judgement{findings: map[string][]diag.Finding{}, files: []string{config}}
 	err := devcontainer.OpenEdited(config, texts, func(p *devcontainer.Project) error {
@@ -292,6 +292,6 @@ func (t *text) diagnostic(f diag.Finding) diagnostic {
 
 // document parses an open JSON file; nil when it is not well formed.
 func (t *open) document() *jsonc.Document {
-	doc, _ := jsonc.Parse(t.name, t.src)
+	doc, _ := jsonc.Parse(t.name, t.Src)
 	return doc
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
 // position is a place in a text: line and character from 0. Characters are UTF-16 code
@@ -31,35 +33,15 @@ func before(a, b position) bool {
 	return a.Line < b.Line || a.Line == b.Line && a.Character < b.Character
 }
 
-// text is a file's text with its lines.
+// text is a file's text.
 type text struct {
-	src   []byte
-	lines []int // offsets of the first bytes
-	bytes bool  // whether characters are bytes
+	*jsonc.Document
+	bytes bool // whether characters are bytes
 }
 
-func newText(src []byte, inBytes bool) *text {
-	t := &text{src: src, lines: []int{0}, bytes: inBytes}
-	for at := 0; ; {
-		n := bytes.IndexByte(src[at:], '\n')
-		if n < 0 {
-			return t
-		}
-		at += n + 1
-		t.lines = append(t.lines, at)
-	}
-}
-
-// line returns a line without its end; empty when there is none.
+// line returns a line, counted from 0, without its end; empty when there is none.
 func (t *text) line(n int) []byte {
-	if n < 0 || n >= len(t.lines) {
-		return nil
-	}
-	end := len(t.src)
-	if n+1 < len(t.lines) {
-		end = t.lines[n+1]
-	}
-	return bytes.TrimRight(t.src[t.lines[n]:end], "\r\n")
+	return bytes.TrimRight(t.Src[t.LineStart(n+1):t.LineStart(n+2)], "\r\n")
 }
 
 // at returns the position of a line and a column in bytes, both from 1 as in findings.
@@ -78,12 +60,6 @@ func (t *text) at(line, column int) position {
 
 // offset is the inverse: of a position that lies outside, the nearest one inside.
 func (t *text) offset(p position) int {
-	if p.Line < 0 {
-		return 0
-	}
-	if p.Line >= len(t.lines) {
-		return len(t.src)
-	}
 	text, at := t.line(p.Line), 0
 	for units := 0; at < len(text); {
 		r, size := utf8.DecodeRune(text[at:])
@@ -96,22 +72,14 @@ func (t *text) offset(p position) int {
 		}
 		at += size
 	}
-	return t.lines[p.Line] + at
+	return t.LineStart(p.Line+1) + at
 }
 
 // place is the position of an offset.
 func (t *text) place(offset int) position {
-	offset = min(max(offset, 0), len(t.src))
-	line := 0
-	for lo, hi := 0, len(t.lines); lo < hi; {
-		mid := (lo + hi) / 2
-		if t.lines[mid] <= offset {
-			line, lo = mid, mid+1
-		} else {
-			hi = mid
-		}
-	}
-	return t.at(line+1, offset-t.lines[line]+1)
+	offset = min(max(offset, 0), len(t.Src))
+	line, _ := t.Position(offset)
+	return t.at(line, offset-t.LineStart(line)+1)
 }
 
 // pathOf returns the file that a URI names, and false when it names none of this machine.

@@ -46,6 +46,15 @@ func (d *Document) Offset(line, column int) int {
 	return at
 }
 
+// LineStart returns the offset of the 1-based line n: 0 for one before the first, and the
+// length of the text for one after the last.
+func (d *Document) LineStart(n int) int {
+	if n > len(d.lines) {
+		return len(d.Src)
+	}
+	return d.lines[max(n, 1)-1]
+}
+
 // Finding places f at the bytes from start to end of the document: it fills in
 // File and the four positions and leaves the rest as given.
 func (d *Document) Finding(start, end int, f diag.Finding) diag.Finding {
