@@ -114,21 +114,15 @@ func (e *Engine) Remove(ctx context.Context, id string) (err error) {
 }
 
 // List returns the ids of all containers, running or not, with the label
-// key=value, sorted.
+// key=value, sorted. An empty value stands for any.
 func (e *Engine) List(ctx context.Context, key, value string) ([]string, error) {
-	r, err := e.client.ContainerList(ctx, client.ContainerListOptions{
-		All:     true,
-		Filters: make(client.Filters).Add("label", key+"="+value),
-	})
-	if err != nil {
-		return nil, wrap(err, "listing containers with label", key)
-	}
+	all, err := e.Containers(ctx, key, value)
 	var ids []string
-	for _, c := range r.Items {
+	for _, c := range all {
 		ids = append(ids, c.ID)
 	}
 	slices.Sort(ids)
-	return ids, nil
+	return ids, err
 }
 
 // Container is one that the engine has.
