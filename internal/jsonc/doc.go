@@ -4,8 +4,7 @@
 //	bytes -> Parse -> Document{Root *Node} + findings (SBX101 … SBX106)
 //	                      └─ Node.Start/End, Member.NameStart/NameEnd -> Document.Finding -> line:column
 //
-// A text that is not well formed has no Document, but all the errors that are
-// certain: see explainAll.
+// A text that is not well formed has no Document, but its first error.
 //
 // Comments and trailing commas are accepted. Everything that editors and the
 // reference dev container CLI read past in silence (missing commas, unquoted

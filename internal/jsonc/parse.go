@@ -3,6 +3,7 @@ package jsonc
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -32,7 +33,7 @@ const (
 var bom = []byte("\xef\xbb\xbf")
 
 // Parse reads src. The document is nil when src is not well formed; then the
-// findings are errors that say where and why, the first in the text first. A document that is
+// only finding is an error that says where and why. A document that is
 // well formed may still come with findings: duplicate names (error), a byte
 // order mark (warning), trailing commas (note). file is only quoted.
 func Parse(file string, src []byte) (*Document, []diag.Finding) {
@@ -56,7 +57,7 @@ func Parse(file string, src []byte) (*Document, []diag.Finding) {
 	text := append(bytes.Clone(src[skip:]), '\n')
 	value, err := hujson.Parse(text)
 	if err != nil {
-		return nil, d.explainAll(skip, text, err)
+		return nil, []diag.Finding{d.explain(skip, text, err)}
 	}
 	b := builder{doc: d, skip: skip}
 	d.Root = b.node(value, "")
@@ -148,9 +149,23 @@ func (b *builder) trailingComma(last hujson.Value) {
 		Hint:    "remove it; the dev container schema does not allow trailing commas, though most readers do"})
 }
 
-// explain turns what the parser says about an offset into a finding at the
-// right byte, in words that name the usual slips.
-func (d *Document) explain(skip int, text []byte, offset int, message string) diag.Finding {
+var hujsonError = regexp.MustCompile(`(?s)^hujson: line (\d+), column (\d+): (.*)$`)
+
+// errorPlace splits the parser's error into the offset and what is wrong there.
+func errorPlace(text []byte, err error) (at int, message string) {
+	m := hujsonError.FindStringSubmatch(err.Error())
+	if m == nil {
+		return 0, err.Error()
+	}
+	line, _ := strconv.Atoi(m[1])
+	column, _ := strconv.Atoi(m[2])
+	return min(newDocument("", text).LineStart(line)+column-1, len(text)), m[3]
+}
+
+// explain turns the parser's error into a finding at the right byte, in words that
+// name the usual slips.
+func (d *Document) explain(skip int, text []byte, err error) diag.Finding {
+	offset, message := errorPlace(text, err)
 	rest := text[min(offset, len(text)):]
 	at := min(offset+skip, len(d.Src))
 	end := min(at+1, len(d.Src))

@@ -33,7 +33,7 @@ func tokens(src []byte, from int) iter.Seq[token] {
 				t.kind = blank
 			case src[i] == '"':
 				t.kind = quoted
-				t.end, _ = endOfString(src, i)
+				t.end = endOfString(src, i)
 			case bytes.HasPrefix(src[i:], []byte("//")):
 				t.kind, t.end = comment, len(src)
 				if n := bytes.IndexByte(src[i:], '\n'); n >= 0 {
@@ -53,18 +53,18 @@ func tokens(src []byte, from int) iter.Seq[token] {
 	}
 }
 
-// endOfString returns the offset behind the string that starts at i; not ok where
-// it has no end, which is the end of the source.
-func endOfString(src []byte, i int) (end int, ok bool) {
+// endOfString returns the offset behind the string that starts at i: of one without
+// an end, the end of the source.
+func endOfString(src []byte, i int) int {
 	for i++; i < len(src); i++ {
 		switch src[i] {
 		case '"':
-			return i + 1, true
+			return i + 1
 		case '\\':
 			i++
 		}
 	}
-	return len(src), false
+	return len(src)
 }
 
 // tooDeep returns the offset of the bracket that nests deeper than MaxDepth,
