@@ -41,7 +41,41 @@ type hub struct {
 	reviews  []string
 	closed   bool
 	queries  []string
+	comments pullHub
 }
+
+// Hub is the stand-in for tests outside of the package.
+type Hub struct {
+	URL, Checkout, Token string
+
+	hub *hub
+}
+
+// NewHub starts one.
+func NewHub(t *testing.T) Hub {
+	h := newHub(t)
+	h.git(h.checkout, "config", "--unset", "http."+h.url+"/.extraheader") // as persist-credentials: false
+	return Hub{h.url, h.checkout, jobToken, h}
+}
+
+// Told is what it was told through the API, a line each.
+func (h Hub) Told() (lines []string) {
+	h.hub.mu.Lock()
+	defer h.hub.mu.Unlock()
+	for _, p := range h.hub.pulls {
+		lines = append(lines, fmt.Sprintf("pull request %q from %s to %s, draft %v", p.Title, p.Head, p.Base, p.Draft))
+	}
+	for _, c := range h.hub.comments.lines {
+		lines = append(lines, fmt.Sprintf("comment at %v:%v: %v", c["path"], c["line"], c["body"]))
+	}
+	for _, c := range h.hub.comments.plain {
+		lines = append(lines, fmt.Sprintf("comment: %v", c["body"]))
+	}
+	return lines
+}
+
+// Git runs git in the server's repository.
+func (h Hub) Git(args ...string) string { return h.hub.git(h.hub.bare, args...) }
 
 func newHub(t *testing.T) *hub {
 	t.Helper()
@@ -120,8 +154,11 @@ func (h *hub) handler(program, root string) http.Handler {
 		case r.Method == http.MethodPatch && path == "/pulls/5":
 			h.closed = true
 			_, _ = w.Write([]byte("{}"))
+		case path == "/collaborators/ann/permission":
+			_, _ = w.Write([]byte(`{"permission":"write"}`))
 		default:
-			http.NotFound(w, r)
+			r.URL.Path = strings.TrimPrefix(r.URL.Path, "/api")
+			h.comments.ServeHTTP(w, r)
 		}
 	})
 	return mux

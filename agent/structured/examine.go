@@ -53,28 +53,28 @@ func subschemas(of map[string]any, place string) []subschema {
 
 // examine refuses what the library takes and cannot use: unknown types and drafts,
 // references to the outside, and those that lead back to themselves without an end.
-func examine(root map[string]any) error {
+func examine(root map[string]any) (examination, error) {
 	if draft, ok := root["$schema"].(string); ok && !slices.Contains(drafts, strings.TrimSuffix(draft, "#")) {
-		return fmt.Errorf("it refers to the draft %s; draft 2020-12 and draft-07 are known", draft)
+		return examination{}, fmt.Errorf("it refers to the draft %s; draft 2020-12 and draft-07 are known", draft)
 	}
 	x := examination{schemas: map[string]map[string]any{}, refers: map[string]string{}, names: map[string]string{}}
 	if err := x.collect(root, "", 0); err != nil {
-		return err
+		return x, err
 	}
 	for place, ref := range x.refers {
 		target, err := x.target(ref)
 		if err != nil {
-			return err
+			return x, err
 		}
 		x.refers[place] = target
 	}
 	state := map[string]int{}
 	for place := range x.schemas {
 		if err := x.ends(place, state); err != nil {
-			return err
+			return x, err
 		}
 	}
-	return nil
+	return x, nil
 }
 
 // examination is a schema taken apart; places are JSON Pointers into it.

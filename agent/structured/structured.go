@@ -1,7 +1,6 @@
 package structured
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,25 +42,26 @@ func Parse(text []byte) (*Schema, error) {
 	if kind, ok := object["type"].(string); !ok || kind != "object" {
 		return nil, errors.New(`the schema must be one of an object: its "type" is "object"`)
 	}
-	if err := examine(object); err != nil {
+	x, err := examine(object)
+	if err != nil {
 		return nil, fmt.Errorf("the schema cannot be used: %w", oneLine(err))
 	}
 	schema, resolved := new(jsonschema.Schema), (*jsonschema.Resolved)(nil)
-	err := json.Unmarshal(text, schema)
+	err = json.Unmarshal(text, schema)
 	if err == nil {
 		resolved, err = schema.Resolve(&jsonschema.ResolveOptions{BaseURI: "answer:///"})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the schema cannot be used: %w", oneLine(err))
 	}
-	var compact bytes.Buffer
-	if err := json.Compact(&compact, text); err != nil {
+	claudes, err := forClaude(text, x)
+	if err != nil {
 		return nil, fmt.Errorf("the schema is no JSON: %w", err)
 	}
-	return &Schema{compact.String(), resolved}, nil
+	return &Schema{claudes, resolved}, nil
 }
 
-// Text is the schema as JSON on one line.
+// Text is the schema as Claude Code reads it, JSON on one line.
 func (s *Schema) Text() string { return s.text }
 
 // Check returns why an answer, as JSON, does not fit: the first place of the schema that
