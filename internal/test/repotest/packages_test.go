@@ -340,7 +340,7 @@ var allowed = map[string][]string{
 	},
 	"agent":              {},
 	"agent/conversation": {},
-	"agent/structured":   {},
+	"agent/structured":   {"internal/jsonc"},
 	"agent/transcript":   {"agent"},
 	"credproxy":          {"credproxy/spending"},
 	"credproxy/endpoint": {},
