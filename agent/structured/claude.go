@@ -15,9 +15,10 @@ import (
 
 // plain are the keywords that it takes as they are, in addition to nested and named.
 var plain = []string{
-	"type", "enum", "const", "required", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength",
-	"pattern", "format", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties", "title", "description", "default", "examples",
-	"deprecated", "readOnly", "writeOnly", "$comment", "contentMediaType", "contentEncoding",
+	"type", "enum", "const", "required", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+	"minLength", "maxLength", "pattern", "format", "minItems", "maxItems", "uniqueItems", "minProperties",
+	"maxProperties", "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment",
+	"contentMediaType", "contentEncoding",
 }
 
 // unsaid are keywords of draft 2020-12 without a counterpart: it allows more without them.
