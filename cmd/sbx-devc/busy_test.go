@@ -1,10 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/org/claude-sandbox/internal/filelock"
 	"github.com/org/claude-sandbox/session/amend"
@@ -45,6 +51,51 @@ func TestAnotherCommandWrites(t *testing.T) {
 				t.Errorf("the file is %s", after)
 			}
 		})
+	}
+}
+
+// tellTale ends what a command waits for when it says some words.
+type tellTale struct {
+	bytes.Buffer
+	words string
+	end   func()
+}
+
+func (w *tellTale) Write(p []byte) (int, error) {
+	n, err := w.Buffer.Write(p)
+	if strings.Contains(w.String(), w.words) {
+		w.end()
+	}
+	return n, err
+}
+
+// An engine that is alive and stuck keeps no command silent.
+func TestAStuckEngineKeepsNoCommandSilent(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "engine")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("API-Version", "1.41")
+		if r.URL.Path != "/_ping" {
+			<-r.Context().Done()
+		}
+	})}
+	go server.Serve(listener) //nolint:errcheck // it is closed
+	t.Cleanup(func() { server.Close() })
+	t.Setenv("DOCKER_HOST", "unix://"+socket)
+	project := t.TempDir()
+	env := map[string]string{"XDG_CONFIG_HOME": t.TempDir(), "XDG_STATE_HOME": t.TempDir(), "HOME": t.TempDir(), "DOCKER_HOST": "unix://" + socket}
+	for _, args := range [][]string{{"clean", project}, {"doctor"}, {"allow", "docs.example.com", "--project", project}} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		said := &tellTale{words: "sbx-devc: waiting for the container engine to answer\n", end: cancel}
+		a := &app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: said, getenv: func(name string) string { return env[name] }}
+		a.main(ctx, args)
+		if !strings.Contains(said.String(), said.words) {
+			t.Errorf("%q says %s", args, said)
+		}
+		cancel()
 	}
 }
 

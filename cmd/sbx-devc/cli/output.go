@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/visible"
@@ -110,4 +111,13 @@ func (a *App) Say(lines []string) {
 // SayLine prints a line for people, in which the agent's words stay one line.
 func (a *App) SayLine(format string, args ...any) {
 	fmt.Fprintln(a.Stderr, "sbx-devc: "+visible.Line(fmt.Sprintf(format, args...)))
+}
+
+// silentEngine is how long an engine may say nothing before the person hears of it.
+const silentEngine = 2 * time.Second
+
+// AwaitEngine begins to wait for answers of the container engine, which the person hears of
+// when it takes long. The caller calls stop when they are there.
+func (a *App) AwaitEngine() (stop func() bool) {
+	return time.AfterFunc(silentEngine, func() { a.SayLine("waiting for the container engine to answer") }).Stop
 }

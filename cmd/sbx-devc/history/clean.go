@@ -106,7 +106,7 @@ func clean(ctx context.Context, a *cli.App, dir string, o cleanOptions) error {
 	if !filekind.IsFolder(dir) {
 		return exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("%s is no folder", dir), "name the project's folder"))
 	}
-	removed := 0
+	removed, answered := 0, a.AwaitEngine()
 	err := connect.Engine(ctx, func(e *engine.Engine) (err error) {
 		if !o.dryRun {
 			if err := sandbox.Unused(ctx, e, projects.Real(dir)); err != nil {
@@ -116,6 +116,7 @@ func clean(ctx context.Context, a *cli.App, dir string, o cleanOptions) error {
 		removed, err = cleanEngine(ctx, a, e, projects.Real(dir), o)
 		return err
 	})
+	answered()
 	switch code, why := exitcode.Of(err, exitcode.Internal); {
 	case err != nil && code != exitcode.Unavailable:
 		return err

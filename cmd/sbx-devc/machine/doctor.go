@@ -54,7 +54,9 @@ func examine(ctx context.Context, a *cli.App, policy string, asJSON bool) error 
 	}
 	places := placesOfDoctor(ctx, a)
 	places.Settings = sourcesOfSettings(a, policy)
+	answered := a.AwaitEngine()
 	findings := doctor.Judge(doctor.Look(ctx, places))
+	answered()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

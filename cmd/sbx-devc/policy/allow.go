@@ -131,6 +131,7 @@ func change(ctx context.Context, a *cli.App, o amendOptions) error {
 	if o.noReload {
 		return nil
 	}
+	defer a.AwaitEngine()()
 	e, err := engine.Connect(ctx)
 	if err != nil {
 		return exitcode.With(exitcode.Unavailable, fmt.Errorf("%s, and containers that run could not be told: %w", now, err))
