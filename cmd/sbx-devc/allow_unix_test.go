@@ -74,9 +74,17 @@ func TestAllowReachesARunThatWorks(t *testing.T) {
 	if out := allow("preset", "anthropic"); !strings.Contains(out, "the preset anthropic stays closed") {
 		t.Errorf("said %s", out)
 	}
-	// A firewall that does not answer is said: what the file opens is closed in its run.
-	dockerOutput(t, "exec", runplan.FirewallContainer(filepath.Base(onlyRun(t, r.state()))), "rm", control.Path(runplan.AuditPath, true))
-	said, code := devc("allow", "unheard.example.com")
+	// A firewall that does not answer is said: what the file opens is closed in its run, and what it denies may be open.
+	firewall := runplan.FirewallContainer(filepath.Base(onlyRun(t, r.state())))
+	dockerOutput(t, "pause", firewall)
+	said, code := devc("deny", "unheard.example.com")
+	dockerOutput(t, "unpause", firewall)
+	if code != exitFailed || !strings.Contains(said, "is paused and keeps what it has") || !strings.Contains(said, "docker unpause "+firewall) {
+		t.Errorf("deny in a paused run: exit %d: %s", code, said)
+	}
+	allow("deny", "--remove", "unheard.example.com")
+	dockerOutput(t, "exec", firewall, "rm", control.Path(runplan.AuditPath, true))
+	said, code = devc("allow", "unheard.example.com")
 	if code != exitFailed || !strings.Contains(said, "error: ") {
 		t.Errorf("exit %d: %s", code, said)
 	}
