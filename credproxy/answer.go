@@ -3,6 +3,7 @@ package credproxy
 import (
 	"bytes"
 	"encoding/json"
+	"time"
 
 	"github.com/org/claude-sandbox/credproxy/spending"
 )
@@ -44,7 +45,10 @@ type answerReader struct {
 	kind     string // of the block; "" = there is none yet
 	answer   Answer
 	ended    bool
-	produced int // bytes of content so far
+	produced int           // bytes of content so far
+	heard    time.Time     // when content came last
+	unseen   time.Duration // for which the model may have been at work since, for a client that left
+	most     int64         // tokens that the request allows; 0 = it does not say
 
 	counted tokens
 	charged spending.Spent
@@ -135,7 +139,8 @@ func (l *lines) keep(p []byte) {
 }
 
 func newAnswerReader(m *meter, asked request, events bool) *answerReader {
-	a := &answerReader{meter: m, asked: asked.model, model: asked.model, size: asked.size, lines: lines{events: events}}
+	a := &answerReader{meter: m, asked: asked.model, model: asked.model, size: asked.size, most: asked.mostTokens[0],
+		heard: time.Now(), lines: lines{events: events}}
 	a.count(wireUsage{}) // it counts as a request whatever it says
 	return a
 }
@@ -161,7 +166,9 @@ func (a *answerReader) event(e wireEvent) {
 	case "content_block_start":
 		a.beginBlock(e.Block)
 	case "content_block_delta":
-		a.add(e.Delta.Text + e.Delta.Partial)
+		if a.add(e.Delta.Text + e.Delta.Partial); len(e.Delta.Text)+len(e.Delta.Partial)+len(e.Delta.Think) > 0 {
+			a.heard = time.Now()
+		}
 		a.produced += len(e.Delta.Think)
 	case "message_delta":
 		a.count(e.Usage)
@@ -226,6 +233,9 @@ const maxSaid = 1 << 40
 // bytesPerToken is less than the tokens of an answer have.
 const bytesPerToken = 3
 
+// modelSpeed is more than models write, in tokens a second. Thinking need not be shown.
+const modelSpeed = 200
+
 // close reads what is left when nothing more comes, and returns the answer. One
 // that was cut has no Stop; its tokens are spent all the same, and the upstream
 // may not have said how many: then its cost is estimated, with four bytes for a
@@ -253,7 +263,11 @@ func (a *answerReader) close() Answer {
 	if estimated.Input+estimated.CacheRead+estimated.CacheWrite == 0 {
 		estimated.Input = int64(a.size / 4)
 	}
-	estimated.Output = max(estimated.Output, int64(a.produced/bytesPerToken))
+	written := int64(a.produced/bytesPerToken) + int64(a.unseen.Seconds()*modelSpeed)
+	if a.most > 0 {
+		written = min(written, a.most)
+	}
+	estimated.Output = max(estimated.Output, written)
 	a.charge(a.counted, priceOf(a.model).costUSD(estimated))
 	return Answer{}
 }

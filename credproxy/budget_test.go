@@ -1,13 +1,20 @@
 package credproxy
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/org/claude-sandbox/credproxy/spending"
 	"github.com/org/claude-sandbox/internal/fakeapi"
@@ -92,6 +99,98 @@ func TestAttackBudgets(t *testing.T) {
 				t.Errorf("reached %q, want %q", got, want)
 			}
 		})
+	}
+}
+
+// Attack: many requests at a time, before the first of them says what it used. No more of them
+// are under way than the rest of the budget has room for.
+func TestAttackABudgetByManyAtATime(t *testing.T) {
+	const tries = 20
+	for name, c := range map[string]struct {
+		limits Limits
+		arrive int
+	}{
+		"requests": {Limits{Budgets: budgets(t, "3 requests")}, 3},
+		"output":   {Limits{Budgets: budgets(t, "40k output")}, 3}, // 16,000 tokens each
+		"dollars":  {Limits{BudgetUSD: 0.7}, 3},                    // at 20 US dollars for a million
+	} {
+		t.Run(name, func(t *testing.T) {
+			var arrived atomic.Int64
+			f := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				arrived.Add(1)
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = io.WriteString(w, `{"type":"message","model":"claude-opus-5-5","stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":16000}}`)
+			}), func(o *Options) { o.Limits = c.limits })
+			body := strings.Replace(asked(0, false), `"model"`, `"max_tokens":128000,"model"`, 1)
+			statuses := make(chan int, tries)
+			for range tries {
+				go func() { statuses <- f.ask(t, body).status }()
+			}
+			answered := 0
+			for range tries {
+				switch status := <-statuses; status {
+				case http.StatusOK:
+					answered++
+				case http.StatusPaymentRequired:
+				default:
+					t.Errorf("%d", status)
+				}
+			}
+			if n := int(arrived.Load()); n != c.arrive || answered != n {
+				t.Errorf("%d requests arrived and %d were answered, want %d", n, answered, c.arrive)
+			}
+		})
+	}
+}
+
+// Attack: a client leaves just before the end of an answer of which only thinking was made that
+// is not shown.
+func TestAttackThinkingThatNobodySaw(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const began = `data: {"type":"message_start","message":{"model":"claude-opus-5-5","usage":{"input_tokens":10,"output_tokens":1}}}` + "\n\n"
+		for most, want := range map[int64]float64{0: 12_000, 5_000: 5_000} { // tokens of a minute
+			p := &Proxy{}
+			p.blank.secrets = func() []string { return nil }
+			p.blank.renew()
+			ctx, leave := context.WithCancel(t.Context())
+			body := readFuncs{
+				func(b []byte) (int, error) { return copy(b, began), nil },
+				func([]byte) (int, error) { time.Sleep(time.Minute); leave(); return 0, ctx.Err() },
+			}
+			resp := &http.Response{
+				StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(&body),
+				Request: (&http.Request{}).WithContext(ctx),
+			}
+			asked := request{model: "claude-opus-5-5", mostTokens: [2]int64{most}}
+			turn, _, _ := p.conversation.beginTurn(main, Limits{}, asked, false, p.overBudget)
+			if err := p.copyBody(httptest.NewRecorder(), resp, asked, turn); err == nil {
+				t.Error("it came to its end")
+			}
+			if usd := p.CostUSD(); math.Abs(usd-(want*20+10*4)/1e6) > 1e-9 {
+				t.Errorf("at most %d tokens: it cost %g US dollars", most, usd)
+			}
+		}
+	})
+}
+
+// readFuncs is a reader each of whose reads is one of them.
+type readFuncs []func([]byte) (int, error)
+
+func (r *readFuncs) Read(b []byte) (int, error) {
+	next := (*r)[0]
+	*r = (*r)[1:]
+	return next(b)
+}
+
+// Attack: names of models that fill the ledger, in which other runs of the user count.
+func TestAttackAModelsNameFillsTheLedger(t *testing.T) {
+	ledger := &sharedLedger{}
+	f := newFixture(t, &fakeapi.Server{}, func(o *Options) { o.Ledger = ledger })
+	if got := f.ask(t, ofModel(strings.Repeat("x", maxModelName+1))); got.status != http.StatusBadRequest || len(ledger.entries) > 0 {
+		t.Errorf("%d, noted %d", got.status, len(ledger.entries))
+	}
+	if got := f.ask(t, ofModel(strings.Repeat("x", maxModelName))); got.status != http.StatusOK || len(ledger.entries) == 0 {
+		t.Errorf("%d, noted %d", got.status, len(ledger.entries))
 	}
 }
 

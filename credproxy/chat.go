@@ -63,13 +63,19 @@ func flag(to *bool) shape {
 	}
 }
 
+// maxModelName bounds the name of a model, in bytes. Names stand in the ledger, which the
+// user's other runs read.
+const maxModelName = 256
+
 // modelOf notes which model is asked.
 func modelOf(to *request) shape {
 	return func(c *cursor) error {
 		if c.kind() != '"' {
 			return refuse("a string is wanted")
 		}
-		to.model = c.str()
+		if to.model = c.str(); len(to.model) > maxModelName {
+			return refuse("a name of at most %d bytes is wanted", maxModelName)
+		}
 		return nil
 	}
 }

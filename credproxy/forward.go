@@ -2,6 +2,7 @@ package credproxy
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -59,9 +60,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case refused != nil:
 	case asked.provider != nil:
-		t, refused = p.begin(subagent, "", asked)
+		t, refused = p.begin(r.Context(), subagent, "", asked)
 	case r.URL.EscapedPath() == messagesPath:
-		t, refused = p.begin(askerOf(r.Header, asked), r.Header.Get(agentHeader), asked)
+		t, refused = p.begin(r.Context(), askerOf(r.Header, asked), r.Header.Get(agentHeader), asked)
 	}
 	if refused != nil {
 		entry.Status, entry.Refused = refused.status, refused.message
@@ -74,8 +75,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.forward(w, r, body.bytes, asked, t, &entry)
 }
 
-// begin counts a request for an answer, or refuses it.
-func (p *Proxy) begin(from asker, agent string, asked request) (*turn, *refusal) {
+// begin counts a request for an answer, or refuses it. It waits where a budget has no room for
+// it beside those that are under way.
+func (p *Proxy) begin(ctx context.Context, from asker, agent string, asked request) (*turn, *refusal) {
 	for _, allowed := range p.limits.Models {
 		if !spending.ModelFits(allowed, asked.model) {
 			return nil, &refusal{status: http.StatusNotFound, kind: apierror.NotFound, final: true, message: fmt.Sprintf(
@@ -90,7 +92,17 @@ func (p *Proxy) begin(from asker, agent string, asked request) (*turn, *refusal)
 		p.warn(fmt.Sprintf("the agent made the same calls with the same results %d times; it is stopped after %d",
 			p.repeats.limit/2, p.repeats.limit))
 	}
-	return p.conversation.beginTurn(from, p.limits, p.overBudget(asked.model), loop)
+	for {
+		t, refused, wait := p.conversation.beginTurn(from, p.limits, asked, loop, p.overBudget)
+		if wait == nil {
+			return t, refused
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			panic(http.ErrAbortHandler) // the client is gone
+		}
+	}
 }
 
 // admit decides on r and reads its body.
@@ -216,9 +228,6 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, body []byte, ask
 	}
 }
 
-// modelSpeed is more than models write, in tokens a second.
-const modelSpeed = 200
-
 // chargeUnseen counts an answer of which nothing came before its client left, after some
 // time.
 func (p *Proxy) chargeUnseen(asked request, t *turn, after time.Duration) {
@@ -227,7 +236,7 @@ func (p *Proxy) chargeUnseen(asked request, t *turn, after time.Duration) {
 		return
 	}
 	answer := newAnswerReader(&p.usage, asked, true)
-	answer.produced = int(after.Seconds() * modelSpeed * bytesPerToken)
+	answer.unseen = after
 	t.said(answer.close())
 }
 
@@ -279,6 +288,9 @@ func (p *Proxy) copyHeaders(to, from http.Header) {
 // tokens and notes how it ends.
 func (p *Proxy) copyBody(w http.ResponseWriter, resp *http.Response, asked request, t *turn) error {
 	read := func([]byte) {}
+	if t != nil {
+		t.begun(asked)
+	}
 	if t != nil && resp.StatusCode == http.StatusOK {
 		media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 		var answer reader
@@ -289,7 +301,12 @@ func (p *Proxy) copyBody(w http.ResponseWriter, resp *http.Response, asked reque
 		}
 		read = answer.Write
 		// Also for an answer that was cut: its tokens are spent.
-		defer func() { t.said(answer.close()) }()
+		defer func() {
+			if a, ok := answer.(*answerReader); ok && resp.Request.Context().Err() != nil {
+				a.unseen = time.Since(a.heard)
+			}
+			t.said(answer.close())
+		}()
 	}
 	var to io.Writer = w
 	if asked.addUsage && resp.StatusCode == http.StatusOK {

@@ -2,7 +2,9 @@ package credproxy
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -22,7 +24,8 @@ type Limits struct {
 	Turns int
 	// BudgetUSD is Claude's --max-budget-usd, in US dollars at list price; 0 =
 	// no limit. It counts what the upstream reports. Requests that are under way
-	// when it is used up are answered: at most maxInFlight.
+	// when it is used up are answered. They are no more than what was left had room
+	// for, each with its input and an output of usualOutput; others wait for them.
 	BudgetUSD float64
 	// Budgets are further ones, all of which hold. Those that are not spending.PerRun need
 	// Options.Ledger.
@@ -87,13 +90,14 @@ type conversation struct {
 	answered atomic.Int64 // requests for a message with a status of 2xx
 
 	mu         sync.Mutex
-	main, side int64 // requests that were answered or are under way
-	newest     int64 // number of the newest request of the main conversation
-	tooled     bool  // a main request was seen
-	underWay   int64
-	last       Answer // to that; zero until it is answered
-	hooks      int64  // number of the newest request of a hook
-	hookOpen   bool   // that is under way, or its answer calls tools
+	main, side int64                    // requests that were answered or are under way
+	newest     int64                    // number of the newest request of the main conversation
+	tooled     bool                     // a main request was seen
+	underWay   map[*turn]spending.Spent // what is expected of each, in addition to what is counted
+	ended      chan struct{}            // closed when one of them ends
+	last       Answer                   // to that; zero until it is answered
+	hooks      int64                    // number of the newest request of a hook
+	hookOpen   bool                     // that is under way, or its answer calls tools
 	reached    Reached
 }
 
@@ -105,12 +109,14 @@ type turn struct {
 	hook   int64 // the same among the requests of hooks
 }
 
-// beginTurn counts a request, or refuses it. over says which budget is used up, and
-// loop that the agent repeats itself.
-func (c *conversation) beginTurn(from asker, l Limits, over string, loop bool) (*turn, *refusal) {
+// beginTurn counts a request, or refuses it. room is overBudget, and loop says that the agent
+// repeats itself. Without a turn and a refusal the request waits until one ends.
+func (c *conversation) beginTurn(from asker, l Limits, asked request, loop bool,
+	room func(string, []spending.Spent) (over string, full bool)) (t *turn, refused *refusal, wait <-chan struct{}) {
 	tools := from == main
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	over, full := room(asked.model, slices.Collect(maps.Values(c.underWay)))
 	if c.reached == "" && l.Turns > 0 && (tools && c.main >= l.mainRequests() || !tools && c.side >= l.sideRequests()) {
 		c.reached = ReachedTurns
 	}
@@ -122,19 +128,24 @@ func (c *conversation) beginTurn(from asker, l Limits, over string, loop bool) (
 	}
 	switch {
 	case c.reached == ReachedTurns:
-		return nil, refuseOver(fmt.Sprintf("this run may have %d turns; the sandbox counted more requests than they need", l.Turns))
+		return nil, refuseOver(fmt.Sprintf("this run may have %d turns; the sandbox counted more requests than they need", l.Turns)), nil
 	case over != "":
-		return nil, refuseOver(over)
+		return nil, refuseOver(over), nil
 	case c.reached == ReachedLoop:
-		return nil, refuseOver(fmt.Sprintf("the agent made the same calls with the same results %d times", l.Repeats))
-	case c.underWay >= maxInFlight:
-		return nil, &refusal{status: 529, kind: apierror.Overloaded, message: "too many requests at a time"}
+		return nil, refuseOver(fmt.Sprintf("the agent made the same calls with the same results %d times", l.Repeats)), nil
+	case len(c.underWay) >= maxInFlight:
+		return nil, &refusal{status: 529, kind: apierror.Overloaded, message: "too many requests at a time"}, nil
+	case full:
+		return nil, nil, c.ended
 	}
-	c.underWay++
 	// Without tools, the main conversation looks as side requests do. It counts
 	// as theirs, and is the main one as long as no request had tools.
 	speaks := tools || from == plain && !c.tooled
-	t := &turn{of: c, main: tools}
+	t = &turn{of: c, main: tools}
+	if c.underWay == nil {
+		c.underWay, c.ended = map[*turn]spending.Spent{}, make(chan struct{})
+	}
+	c.underWay[t] = asked.expected()
 	if tools {
 		c.main, c.tooled = c.main+1, true
 	} else {
@@ -149,7 +160,17 @@ func (c *conversation) beginTurn(from asker, l Limits, over string, loop bool) (
 		c.hooks++
 		t.hook, c.hookOpen = c.hooks, true
 	}
-	return t, nil
+	return t, nil, nil
+}
+
+// begun notes that the answer has begun: its request and input are counted now.
+func (t *turn) begun(asked request) {
+	asked.size, asked.extra = 0, 0
+	left := asked.expected()
+	left.Requests = 0
+	t.of.mu.Lock()
+	defer t.of.mu.Unlock()
+	t.of.underWay[t] = left
 }
 
 // refuseOver is the refusal of a run that has reached a limit. Claude Code 2.1.329
@@ -164,7 +185,9 @@ func refuseOver(message string) *refusal {
 func (t *turn) end(answered bool) {
 	t.of.mu.Lock()
 	defer t.of.mu.Unlock()
-	t.of.underWay--
+	delete(t.of.underWay, t)
+	close(t.of.ended)
+	t.of.ended = make(chan struct{})
 	switch {
 	case answered:
 	case t.main:
@@ -190,7 +213,7 @@ func (t *turn) said(a Answer) {
 func (c *conversation) busy() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.underWay > 0
+	return len(c.underWay) > 0
 }
 
 func (c *conversation) state() (last Answer, hookOpen bool, reached Reached) {

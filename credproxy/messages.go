@@ -152,17 +152,11 @@ func requestShape(hostedWeb bool, to *request, calls *exchangeReader) shape {
 	})
 	message := func(c *cursor) error { calls.message(); return plain(c) }
 	return object(members{
-		"model": func(c *cursor) error {
-			if c.kind() != '"' {
-				return refuse("a string is wanted")
-			}
-			to.model = c.str()
-			return nil
-		},
+		"model":      modelOf(to),
 		"messages":   list(message),
 		"system":     optional(textOr(noteHook(typed("a part", map[string]shape{"text": parts["text"]}), to))),
 		"tools":      optional(list(tool)),
-		"max_tokens": scalar, "stream": scalar, "temperature": scalar, "top_k": scalar, "top_p": scalar,
+		"max_tokens": whole(&to.mostTokens[0]), "stream": scalar, "temperature": scalar, "top_k": scalar, "top_p": scalar,
 		"stop_sequences": optional(list(text)),
 		"metadata":       optional(object(members{"user_id": text})),
 		"thinking": optional(object(members{
