@@ -6,7 +6,8 @@
 //	   ▼
 //	Relay.Serve ── ClientHello ─► the host: TLS, its certificate verified, the
 //	   │                          protocols that the client offers (h2, http/1.1)
-//	   │◄── handshake with a certificate of the sandbox's, the protocol that the host chose
+//	   │◄── handshake with a certificate of the sandbox's, the protocol that the host chose,
+//	   │    or chose before: then both handshakes go on at the same time
 //	   ▼
 //	net/http's server ─► request, read once ─► operation.Rules.Decide ─► audit record
 //	                                            │ no             │ yes

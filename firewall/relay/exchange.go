@@ -61,6 +61,7 @@ func (r *Relay) handler(silent *log.Logger) http.Handler {
 		defer x.body.Free()
 		d, status := s.judge(req, x)
 		x.body.Judged()
+		<-s.opening
 		if d.Allowed && s.broken != nil {
 			d.Allowed, d.Reason, status = false, s.why(s.broken), http.StatusBadGateway
 		}

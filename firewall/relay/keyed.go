@@ -355,6 +355,7 @@ func (s *KeyServer) serveOpen(w http.ResponseWriter, r *http.Request, id, host s
 		},
 	})
 	defer session.close()
+	session.opening = make(chan struct{})
 	for _, p := range strings.Split(r.Header.Get(fieldOffered), ",") {
 		if p == "h2" || p == "http/1.1" {
 			session.offered = append(session.offered, p)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/org/claude-sandbox/firewall/credential"
 	"github.com/org/claude-sandbox/firewall/operation"
@@ -54,29 +55,33 @@ func maskBody(res *http.Response, key *credential.Key) error {
 	}
 	r, w := io.Pipe()
 	body := res.Body
-	res.Body = struct {
-		io.Reader
-		io.Closer
-	}{r, closers{r, body}}
-	go func() {
-		clean := key.Redactor().Writer(w)
-		_, err := io.Copy(clean, body)
-		if err == nil {
-			err = clean.Close()
-		}
-		maskFields(res.Trailer, key)
-		w.CloseWithError(err)
-	}()
+	res.Body = &maskedBody{PipeReader: r, body: body, begin: sync.OnceFunc(func() {
+		go func() {
+			clean := key.Redactor().Writer(w)
+			_, err := io.Copy(clean, body)
+			if err == nil {
+				err = clean.Close()
+			}
+			maskFields(res.Trailer, key)
+			w.CloseWithError(err)
+		}()
+	})}
 	return nil
 }
 
-func isCoding(coding string) bool { return coding != "" && !strings.EqualFold(coding, "identity") }
-
-type closers []io.Closer
-
-func (c closers) Close() (err error) {
-	for _, one := range c {
-		err = errors.Join(err, one.Close())
-	}
-	return err
+// maskedBody reads nothing of the host's body, at whose end the trailers are written, before
+// it is read itself: until then they are somebody else's to read.
+type maskedBody struct {
+	*io.PipeReader
+	body  io.Closer
+	begin func()
 }
+
+func (m *maskedBody) Read(p []byte) (int, error) {
+	m.begin()
+	return m.PipeReader.Read(p)
+}
+
+func (m *maskedBody) Close() error { return errors.Join(m.PipeReader.Close(), m.body.Close()) }
+
+func isCoding(coding string) bool { return coding != "" && !strings.EqualFold(coding, "identity") }

@@ -29,7 +29,7 @@ const (
 	maxResponseHead  = 256 << 10
 	maxAuthorities   = 32
 	maxStreams       = 200
-	maxRequests      = 512 // at a time, on all connections together: each has buffers of some 300 KiB
+	maxRequests      = 512       // at a time, on all connections together: each has buffers of some 300 KiB
 	streamBuffer     = 256 << 10 // bytes
 	maxFrame         = 16 << 10  // bytes of one HTTP/2 frame: what every peer may send (RFC 9113 section 4.2)
 )
@@ -78,6 +78,7 @@ type Relay struct {
 	options  Options
 	roots    func() (*x509.CertPool, error)
 	sessions tls.ClientSessionCache // of hosts
+	chosen   choices
 	slots    chan struct{}
 	requests chan struct{} // holds a value for each that is under way
 	arrived  *arrivals
@@ -212,9 +213,8 @@ func (r *Relay) leaf(name string) (*tls.Certificate, error) {
 // Client is closed then. Refusals are recorded.
 func (r *Relay) Serve(ctx context.Context, c Connection) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	s := newSession(r, c)
-	defer s.close()
+	defer func() { cancel(); s.close() }()
 	select {
 	case r.slots <- struct{}{}:
 		defer func() { <-r.slots }()

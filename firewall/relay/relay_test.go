@@ -88,6 +88,74 @@ func TestTheHostChoosesTheProtocol(t *testing.T) {
 
 // TestEventsStream sends one event for each that the client has read: a relay that
 // held anything back would stop both.
+// What a host chose once is what clients are told, while the host is asked: neither side waits
+// for the other. A host that chooses otherwise then is spoken to by the connection after that.
+func TestBothSidesOpenAtTheSameTime(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &host{addr: l.Addr().String()}
+	protocols, greet := make(chan string, 8), make(chan struct{}, 8)
+	server := &http.Server{Handler: h, ErrorLog: quiet}
+	arrived := make(chan net.Conn)
+	go func() { _ = server.Serve(&given{Listener: l, conns: arrived}) }()
+	t.Cleanup(func() { server.Close() })
+	go func() {
+		defer close(arrived)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			<-greet
+			conn := tls.Server(c, &tls.Config{Certificates: []tls.Certificate{world().host("ok.test")}, NextProtos: []string{<-protocols}})
+			if conn.Handshake() != nil {
+				c.Close()
+				continue
+			}
+			arrived <- conn
+		}
+	}()
+	b := newBox(t, h)
+	for i, c := range []struct {
+		host, told string
+		status     string
+	}{
+		{"http/1.1", "http/1.1", "200"}, {"http/1.1", "http/1.1", "200"}, {"h3", "http/1.1", "502"}, {"http/1.1", "http/1.1", "200"},
+	} {
+		protocols <- c.host
+		if i == 0 || i == 3 { // nothing is known of it
+			greet <- struct{}{}
+		}
+		conn := b.dial("h2", "http/1.1") // the host greets only when this has ended
+		if i == 1 || i == 2 {
+			greet <- struct{}{}
+		}
+		if got := conn.ConnectionState().NegotiatedProtocol; got != c.told {
+			t.Errorf("connection %d: %q, want %q", i, got, c.told)
+		}
+		_, _ = io.WriteString(conn, lastRequest)
+		answer, _ := io.ReadAll(conn)
+		if !strings.HasPrefix(string(answer), "HTTP/1.1 "+c.status+" ") {
+			t.Errorf("connection %d: %.200q", i, answer)
+		}
+	}
+}
+
+// given is a listener of connections that somebody gives.
+type given struct {
+	net.Listener
+	conns chan net.Conn
+}
+
+func (g *given) Accept() (net.Conn, error) {
+	if c, ok := <-g.conns; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
 func TestEventsStream(t *testing.T) {
 	for _, protocol := range protocols() {
 		t.Run(protocol, func(t *testing.T) {

@@ -24,9 +24,12 @@ type session struct {
 	to     Connection
 	client *clientConn
 
-	// Of the handshake: what the host said, before the client heard anything.
-	protocol  string // "h2", "http/1.1", or "" when the host chose none
-	offered   []string
+	// Of the handshake.
+	protocol string // "h2", "http/1.1", or "" when the host chose none
+	offered  []string
+	said     bool          // the client has got its answer, with the certificate
+	opening  chan struct{} // closed when what follows is known; nil = nothing asks the host
+
 	transport *http.Transport
 	broken    error // why the host cannot be spoken to
 
@@ -70,9 +73,12 @@ func sessionOf(c net.Conn) *session {
 	return c.(*clientConn).session
 }
 
-// close ends both sides.
+// close ends both sides. The context of handshake has ended.
 func (s *session) close() {
 	s.client.Close()
+	if s.opening != nil {
+		<-s.opening
+	}
 	s.mu.Lock()
 	s.over = true
 	hosts := s.hosts
@@ -94,10 +100,11 @@ var errNoProtocol = errors.New("the client offers neither HTTP/1.1 nor HTTP/2 in
 var inside = []tls.CurveID{tls.X25519, tls.CurveP256, tls.CurveP384, tls.CurveP521}
 
 // handshake opens TLS on both sides: when the client has said which protocols it
-// speaks, the host is asked, and the client gets the host's choice. A host that
-// cannot be reached is told to the client in HTTP.
-func (s *session) handshake(ctx context.Context) (*tls.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*handshakeTimeout)
+// speaks, the host is asked, and the client gets the host's choice. Where the host's
+// choice is known from before, both sides go on at the same time. A host that
+// cannot be reached is told to the client in HTTP. ctx is the session's.
+func (s *session) handshake(whole context.Context) (*tls.Conn, error) {
+	ctx, cancel := context.WithTimeout(whole, 2*handshakeTimeout)
 	defer cancel()
 	leaf, err := s.relay.leaf(s.to.Name)
 	if err != nil {
@@ -105,7 +112,7 @@ func (s *session) handshake(ctx context.Context) (*tls.Conn, error) {
 	}
 	conn := tls.Server(s.client, &tls.Config{
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-			if err := s.chooseProtocol(hello); err != nil {
+			if err := s.chooseProtocol(whole, hello); err != nil {
 				return nil, err
 			}
 			config := &tls.Config{
@@ -125,7 +132,7 @@ func (s *session) handshake(ctx context.Context) (*tls.Conn, error) {
 
 // chooseProtocol opens the first connection to the host with the protocols that
 // the client offers and we know.
-func (s *session) chooseProtocol(hello *tls.ClientHelloInfo) error {
+func (s *session) chooseProtocol(ctx context.Context, hello *tls.ClientHelloInfo) error {
 	for _, p := range hello.SupportedProtos {
 		if p == "h2" || p == "http/1.1" {
 			s.offered = append(s.offered, p)
@@ -134,25 +141,71 @@ func (s *session) chooseProtocol(hello *tls.ClientHelloInfo) error {
 	if len(hello.SupportedProtos) > 0 && len(s.offered) == 0 {
 		return errNoProtocol
 	}
-	s.open(hello.Context())
+	s.said, s.opening = true, make(chan struct{})
+	key := fmt.Sprint(s.to.Name, s.to.Dst.Port(), s.offered)
+	if s.protocol = s.relay.chosen.get(key); s.protocol == "" {
+		s.open(hello.Context())
+		if s.broken == nil {
+			s.relay.chosen.set(key, s.protocol)
+		}
+		return nil
+	}
+	s.offered = []string{s.protocol}
+	go func() {
+		ctx, cancel := context.WithTimeout(ctx, 2*handshakeTimeout)
+		defer cancel()
+		if s.open(ctx); s.broken != nil {
+			s.relay.chosen.set(key, "")
+		}
+	}()
 	return nil
 }
 
 // open opens the first connection to the host. broken is set when there is none.
 func (s *session) open(ctx context.Context) {
+	defer close(s.opening)
 	conn, chosen, err := s.dial(ctx)
 	switch {
-	case err == nil:
-		s.ready, s.protocol = conn, chosen
-		if s.protocol == "" && slices.Contains(s.offered, "http/1.1") {
-			s.protocol = "http/1.1" // what a host speaks that knows of no choice
-		}
-	case len(s.offered) > 0:
-		s.broken, s.protocol = err, s.offered[0]
-	default:
-		s.broken = err
+	case err != nil && len(s.offered) > 0:
+		chosen = s.offered[0]
+	case err == nil && chosen == "" && slices.Contains(s.offered, "http/1.1"):
+		chosen = "http/1.1" // what a host speaks that knows of no choice
+	}
+	if s.protocol == "" {
+		s.protocol = chosen
+	} else if err == nil && chosen != s.protocol { // which the client was told
+		conn.Close()
+		err = fmt.Errorf("%s does not speak %s any more: connect again", s.to.Name, s.protocol)
+	}
+	if s.broken = err; err == nil {
+		s.ready = conn
 	}
 	s.transport = s.newTransport()
+}
+
+// choices are the protocols that hosts chose of those that were offered. It is safe for
+// concurrent use.
+type choices struct {
+	mu  sync.Mutex
+	all map[string]string
+}
+
+const maxChoices = 1024
+
+func (c *choices) get(key string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.all[key]
+}
+
+// set notes a choice; "" = it is not known any more.
+func (c *choices) set(key, protocol string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.all == nil || len(c.all) >= maxChoices {
+		c.all = map[string]string{}
+	}
+	c.all[key] = protocol
 }
 
 // newTransport returns a transport that speaks to the host as the client speaks
@@ -273,7 +326,7 @@ func (s *session) recordHandshake(err error) {
 	switch {
 	case errors.Is(err, errNoProtocol):
 		s.recordRefusal(err.Error())
-	case s.transport != nil: // the certificate was sent
+	case s.said:
 		s.recordRefusal(fmt.Sprintf("the program does not trust the certificate of the sandbox by which %s is opened (%v): "+
 			"it has authorities of its own, or knows the host's key", s.to.Name, err))
 	default:
