@@ -26,9 +26,11 @@ type allowedSet struct {
 
 	mu sync.Mutex
 	snapshot
-	swept  int             // addresses that the last sweep left
-	order  uint64          // of the last grant
-	opened []firewall.Port // of the last address: most have the same, and share them
+	addrs  map[string][]netip.Addr // the addresses of grants, by the name that was asked for
+	count  int                     // of grants
+	swept  int                     // grants that the last sweep left
+	order  uint64                  // of the last grant
+	opened []firewall.Port         // of the last address: most have the same, and share them
 }
 
 // grant is one way from a name to an address. The aliases on the way count: one
@@ -43,7 +45,7 @@ type grant struct {
 	generation int
 }
 
-// sweepMin is how many addresses there are at least before a sweep is worth it.
+// sweepMin is how many grants there are at least before a sweep is worth it.
 const sweepMin = 1024
 
 // newAllowedSet judges by p, and opens and closes addresses of the packet filter
@@ -51,7 +53,8 @@ const sweepMin = 1024
 func newAllowedSet(
 	p *firewall.Policy, open func(netip.Addr, []firewall.Port, time.Duration) error, forget func(netip.Addr, []firewall.Port) error,
 ) *allowedSet {
-	return &allowedSet{open: open, forget: forget, now: time.Now, snapshot: snapshot{policy: p, grants: map[netip.Addr][]grant{}}}
+	return &allowedSet{open: open, forget: forget, now: time.Now, addrs: map[string][]netip.Addr{},
+		snapshot: snapshot{policy: p, grants: map[netip.Addr][]grant{}}}
 }
 
 // Allow is resolver.Installer's.
@@ -142,8 +145,67 @@ func (s *allowedSet) makeRoom(addr netip.Addr) bool {
 // note remembers a grant at addr as the last one, in the place of an earlier one by the
 // same names.
 func (s *allowedSet) note(addr netip.Addr, g grant) {
+	before := len(s.grants[addr])
 	others := slices.DeleteFunc(s.grants[addr], func(old grant) bool { return old.names == g.names })
 	s.grants[addr] = append(others, g)
+	s.count += len(others) + 1 - before
+	s.index(addr, g)
+}
+
+// index makes an address found by the name of a grant at it.
+func (s *allowedSet) index(addr netip.Addr, g grant) {
+	if name := g.asked(); !slices.Contains(s.addrs[name], addr) {
+		s.addrs[name] = append(s.addrs[name], addr)
+	}
+}
+
+// each calls do for every grant of a name whose time is not over.
+func (s *allowedSet) each(name string, do func(netip.Addr, grant)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	for _, addr := range s.addrs[name] {
+		for _, g := range s.grants[addr] {
+			if g.asked() == name && g.until.After(now) {
+				do(addr, g)
+			}
+		}
+	}
+}
+
+// Known is resolver.Installer's.
+func (s *allowedSet) Known(name string) (addrs []netip.Addr) {
+	s.each(name, func(addr netip.Addr, g grant) {
+		if _, ok := g.named(s.policy); ok && !slices.Contains(addrs, addr) {
+			addrs = append(addrs, addr)
+		}
+	})
+	return addrs
+}
+
+// Aliases is guard.Names'.
+func (s *allowedSet) Aliases(name string) (aliases []string) {
+	s.each(name, func(_ netip.Addr, g grant) {
+		for _, alias := range strings.Fields(g.names)[1:] {
+			if !slices.Contains(aliases, alias) {
+				aliases = append(aliases, alias)
+			}
+		}
+	})
+	return aliases
+}
+
+// NamesAt is guard.Names'.
+func (s *allowedSet) NamesAt(addr netip.Addr) (names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	for _, g := range s.grants[addr] {
+		if name := g.asked(); g.until.After(now) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // nameAt returns the name for which an address was last given out, also when its time is
@@ -155,7 +217,12 @@ func (s *allowedSet) nameAt(addr netip.Addr) string {
 	if len(grants) == 0 {
 		return ""
 	}
-	name, _, _ := strings.Cut(grants[len(grants)-1].names, " ")
+	return grants[len(grants)-1].asked()
+}
+
+// asked returns the name that was asked for.
+func (g grant) asked() string {
+	name, _, _ := strings.Cut(g.names, " ")
 	return name
 }
 
@@ -229,12 +296,12 @@ func (s snapshot) opens(addr netip.Addr, port firewall.Port) bool {
 	})
 }
 
-// full reports whether a sweep is due: when there are twice as many addresses
-// as after the last one, and the time of one of them is over.
+// full reports whether a sweep is due: when there are twice as many grants as
+// after the last one, and the time of one of them is over.
 func (s *allowedSet) full() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.grants) <= max(2*s.swept, sweepMin) {
+	if s.count <= max(2*s.swept, sweepMin) {
 		return false
 	}
 	now := s.now()
@@ -243,7 +310,7 @@ func (s *allowedSet) full() bool {
 			return true
 		}
 	}
-	s.swept = len(s.grants)
+	s.swept = s.count
 	return false
 }
 
@@ -258,16 +325,21 @@ func (s *allowedSet) sweep(flows []kernel.Flow) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
+	clear(s.addrs)
+	s.count = 0
 	for addr, grants := range s.grants {
-		if used[addr] {
-			continue
+		if !used[addr] {
+			grants = slices.DeleteFunc(grants, func(g grant) bool { return now.After(g.until) })
 		}
-		grants = slices.DeleteFunc(grants, func(g grant) bool { return now.After(g.until) })
 		if s.grants[addr] = grants; len(grants) == 0 {
 			delete(s.grants, addr)
 		}
+		for _, g := range grants {
+			s.index(addr, g)
+		}
+		s.count += len(grants)
 	}
-	s.swept = len(s.grants)
+	s.swept = s.count
 }
 
 // inForce returns the policy that judges now.

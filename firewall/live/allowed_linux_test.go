@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -101,6 +102,76 @@ func TestAllowedSetForgetsWhatIsOverAndNotInUse(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// The guard asks for the addresses of a name that was resolved when the policy
+// still allowed what it is an alias of, and that another name has as well.
+func TestAttackAliasThatAReloadDenies(t *testing.T) {
+	both := firewall.Network{Allow: []string{"a.test", "b.test"}}
+	set := newAllowedSet(mustPolicy(t, both), func(netip.Addr, []firewall.Port, time.Duration) error { return nil }, nil)
+	for _, names := range [][]string{{"a.test", "cdn.test"}, {"b.test"}} {
+		if err := set.Allow(names, addrA, []firewall.Port{https}, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"a.test", "b.test"} {
+		if got := set.Known(name); !slices.Equal(got, []netip.Addr{addrA}) {
+			t.Errorf("%s has %v", name, got)
+		}
+	}
+	if got := set.Aliases("a.test"); !slices.Equal(got, []string{"cdn.test"}) {
+		t.Errorf("aliases %q", got)
+	}
+	if got := set.NamesAt(addrA); !slices.Equal(got, []string{"a.test", "b.test"}) {
+		t.Errorf("names %q", got)
+	}
+	both.Deny = []string{"cdn.test"}
+	set.setPolicy(mustPolicy(t, both))
+	if got := set.Known("a.test"); len(got) != 0 {
+		t.Errorf("an alias of a denied name has %v", got)
+	}
+	if got := set.Known("b.test"); !slices.Equal(got, []netip.Addr{addrA}) {
+		t.Errorf("the other name has %v", got)
+	}
+}
+
+func TestAddressesOfANameAreForgotten(t *testing.T) {
+	set := newAllowedSet(mustPolicy(t, firewall.Network{Allow: []string{"*.test.example"}}), func(netip.Addr, []firewall.Port, time.Duration) error { return nil }, nil)
+	now := time.Now()
+	set.now = func() time.Time { return now }
+	allow := func(name string, addr netip.Addr) {
+		if err := set.Allow([]string{name}, addr, []firewall.Port{https}, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const name = "x.test.example"
+	allow(name, addrA)
+	now = now.Add(40 * time.Second)
+	allow(name, addrB)
+	if got := set.Known(name); len(got) != 2 {
+		t.Errorf("both are known: %v", got)
+	}
+	now = now.Add(40 * time.Second)
+	if got := set.Known(name); !slices.Equal(got, []netip.Addr{addrB}) {
+		t.Errorf("the first has run out: %v", got)
+	}
+	if got := set.NamesAt(addrA); len(got) != 0 {
+		t.Errorf("an address that is over is that of %q", got)
+	}
+	if got := set.nameAt(addrA); got != name {
+		t.Errorf("a record about it names %q", got)
+	}
+	// Attack: names without end that all lead to one address.
+	for i := range 2 * sweepMin {
+		allow(fmt.Sprintf("%d.test.example", i), addrA)
+	}
+	if now = now.Add(2 * time.Minute); !set.full() {
+		t.Fatal("names that are over are kept")
+	}
+	set.sweep(nil)
+	if len(set.addrs) != 0 || len(set.grants) != 0 || set.full() {
+		t.Errorf("%d names at %d addresses are left", len(set.addrs), len(set.grants))
+	}
 }
 
 // A set that is full of live addresses takes the next ones: those that nobody

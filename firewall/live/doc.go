@@ -4,6 +4,7 @@
 //	Policy (read by the caller) ──► Open, Reload ─► resolver, guard, relay ─► firewall.Compile ─► kernel.Apply ─► Verify
 //
 //	resolver's answer ─► allowed set ─► kernel.Allow        which names led to which address, under which policy
+//	guard ─► allowed set, and resolver.Addresses            whether an address is that of a name
 //	Reload, drift     ─► allowed set ─► kernel.Prune, Cut   addresses and connections that the policy does not allow end
 //	Keep ── kernel.Compare, now and then ─► kernel.Apply, a record
 //	kernel.Refusals ─► Options.Record                       each with the policy's reason

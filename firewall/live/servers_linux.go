@@ -28,10 +28,10 @@ const cachedAnswers = 2048
 // servers are the resolver, the guard and the relay. Each starts with the first
 // policy that needs it and runs until the process ends.
 type servers struct {
-	options   Options
-	installer resolver.Installer
-	record    func(audit.Record) error
-	failures  chan error // has room for two sockets of each
+	options  Options
+	allowed  *allowedSet
+	record   func(audit.Record) error
+	failures chan error // has room for two sockets of each
 
 	resolver   *resolver.Server
 	resolverAt []endpoint
@@ -43,8 +43,8 @@ type servers struct {
 	keyed bool         // a process that holds keys has come
 }
 
-func newServers(o Options, installer resolver.Installer, record func(audit.Record) error) *servers {
-	return &servers{options: o, installer: installer, record: record, failures: make(chan error, 4)}
+func newServers(o Options, allowed *allowedSet, record func(audit.Record) error) *servers {
+	return &servers{options: o, allowed: allowed, record: record, failures: make(chan error, 4)}
 }
 
 // start starts what the policy needs and does not run yet.
@@ -117,7 +117,7 @@ func (s *servers) startResolver(ctx context.Context, p *firewall.Policy) error {
 	port := s.resolverAt[0].addr().Port()
 	s.resolver = resolver.New(resolver.Options{
 		Policy:    p,
-		Installer: s.installer,
+		Installer: s.allowed,
 		Record:    s.record,
 		Complete:  s.options.Lookup.Complete,
 		Meant: func(client netip.AddrPort, proto firewall.Proto) netip.AddrPort {
@@ -145,13 +145,19 @@ func (s *servers) startResolver(ctx context.Context, p *firewall.Policy) error {
 	return nil
 }
 
+// siteNames are the names by which addresses are open, of which the resolver asks for more.
+type siteNames struct {
+	*resolver.Server
+	*allowedSet
+}
+
 func (s *servers) startGuard(ctx context.Context, p *firewall.Policy) (err error) {
 	if s.guardAt, err = listen(firewall.GuardPort, s.options.Kernel.Facts().IPv6, openGuard); err != nil {
 		return err
 	}
 	s.guard = guard.New(guard.Options{
 		Policy:      p,
-		Names:       s.resolver,
+		Names:       siteNames{s.resolver, s.allowed},
 		Record:      s.record,
 		Dialer:      net.Dialer{Control: mark},
 		Destination: guard.OriginalDestination,

@@ -179,20 +179,28 @@ type lab struct {
 
 	mu      sync.Mutex
 	sets    []installed
+	known   map[string][]netip.Addr
 	records []audit.Record
 	onAllow func(netip.Addr) error
 	logErr  error
 }
 
-func (l *lab) Allow(_ []string, addr netip.Addr, ports []firewall.Port, timeout time.Duration) error {
+func (l *lab) Allow(names []string, addr netip.Addr, ports []firewall.Port, timeout time.Duration) error {
 	l.mu.Lock()
 	l.sets = append(l.sets, installed{addr, ports, timeout})
+	l.known[names[0]] = append(l.known[names[0]], addr)
 	hook := l.onAllow
 	l.mu.Unlock()
 	if hook != nil {
 		return hook(addr)
 	}
 	return nil
+}
+
+func (l *lab) Known(name string) []netip.Addr {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.known[name])
 }
 
 func (l *lab) record(r audit.Record) error {
@@ -225,7 +233,7 @@ func newLab(t testing.TB, n firewall.Network, up *upstream, change func(*Options
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	l := &lab{up: up}
+	l := &lab{up: up, known: map[string][]netip.Addr{}}
 	opts := Options{
 		Policy: policy, Installer: l, Record: l.record, Upstreams: []netip.AddrPort{up.addr},
 		Timeout: 300 * time.Millisecond,

@@ -255,7 +255,6 @@ func (s *Server) grant(key cacheKey, a answer, rec audit.Record, install bool) (
 				return s.fail(rec, fmt.Errorf("opening %s: %w", addr, err)), notOpened
 			}
 		}
-		s.resolved.note(key.name, names[1:], a.addrs, a.open)
 	}
 	rec.Verdict = firewall.Allow
 	if !a.exists && rec.Rule == firewall.RuleUnlisted { // nothing that a list lacks

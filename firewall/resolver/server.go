@@ -27,12 +27,17 @@ type Policy interface {
 	Ports(name string) []firewall.Port
 }
 
-// Installer opens addr on ports for new connections until timeout is over.
-// names are what led to the address: the name that was asked for, then its
-// aliases. An error means that the address is not open, also when the policy
-// has changed since the question was judged.
+// Installer opens addresses in the packet filter and knows by which names.
 type Installer interface {
+	// Allow opens addr on ports for new connections until timeout is over. names are
+	// what led to the address: the name that was asked for, then its aliases. An error
+	// means that the address is not open, also when the policy has changed since the
+	// question was judged.
 	Allow(names []string, addr netip.Addr, ports []firewall.Port, timeout time.Duration) error
+
+	// Known returns the addresses that are open by a name, in no order, as far as the
+	// policy still allows the aliases on the way there.
+	Known(name string) []netip.Addr
 }
 
 // Options configures a Server. Policy, Installer, Record and Upstreams are
@@ -107,7 +112,6 @@ type Server struct {
 	opts      Options
 	policy    atomic.Pointer[Policy]
 	budget    *budget
-	resolved  *resolved
 	cache     *cache
 	pending   pending
 	upstreams upstreams
@@ -122,7 +126,7 @@ func New(opts Options) *Server {
 		opts.Timeout = 2 * time.Second
 	}
 	s := &Server{
-		opts: opts, budget: newBudget(time.Now), resolved: newResolved(time.Now), cache: newCache(opts.Cache, time.Now),
+		opts: opts, budget: newBudget(time.Now), cache: newCache(opts.Cache, time.Now),
 		upstreams: upstreams{now: time.Now, repeatsCase: make([]bool, len(opts.Upstreams))},
 		lookups:   make(chan struct{}, maxLookups),
 	}
