@@ -2,7 +2,6 @@ package gitdir
 
 import (
 	"bufio"
-	"bytes"
 	"compress/zlib"
 	"crypto/sha1"
 	"crypto/sha256"
@@ -12,7 +11,6 @@ import (
 	"hash"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -25,7 +23,8 @@ const maxInflated = 4 << 30
 // matter, and reads nothing of the agent's in any other form.
 type packWriter struct {
 	file   *os.File
-	out    *bufio.Writer
+	out    *bufio.Writer // empty between two objects
+	end    int64         // of the last object
 	sum    func() hash.Hash
 	count  uint32
 	left   int64
@@ -38,19 +37,16 @@ func newPackWriter(name string, isSHA256 bool) (*packWriter, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &packWriter{file: f, out: bufio.NewWriter(f), sum: sha1.New, left: maxInflated}
+	w := &packWriter{file: f, out: bufio.NewWriter(f), end: packHeader, sum: sha1.New, left: maxInflated}
 	if isSHA256 {
 		w.sum = sha256.New
 	}
-	_, w.failed = w.out.Write(make([]byte, packHeader))
+	_, w.failed = f.Write(make([]byte, packHeader))
 	return w, nil
 }
 
 // packHeader is how long a pack's header is, in bytes.
 const packHeader = 12
-
-// full reports whether nothing more can be added.
-func (w *packWriter) full() bool { return w.failed != nil }
 
 // packTypes are the numbers of the types of objects.
 var packTypes = map[string]byte{"commit": 1, "tree": 2, "blob": 3, "tag": 4}
@@ -74,19 +70,22 @@ func (w *packWriter) add(loose io.Reader) error {
 		w.failed = fmt.Errorf("its objects are larger than %d MiB", maxInflated>>20)
 		return w.failed
 	}
-	// An object that is cut short must not be in the pack, so the object is read before.
-	spool, err := spoolTo(in, size, filepath.Dir(w.file.Name()))
-	if err != nil {
-		return err
+	bad := w.write(kind, size, in)
+	if w.failed = w.out.Flush(); w.failed != nil { // of this write or an earlier one
+		return w.failed
 	}
-	defer spool.close()
+	if bad != nil { // an object that is cut short must not be in the pack
+		_, err := w.file.Seek(w.end, io.SeekStart)
+		w.failed = errors.Join(err, w.file.Truncate(w.end))
+		return errors.Join(bad, w.failed)
+	}
 	w.left -= size
 	w.count++
-	w.failed = w.write(kind, size, spool)
+	w.end, w.failed = w.file.Seek(0, io.SeekCurrent)
 	return w.failed
 }
 
-func (w *packWriter) write(kind byte, size int64, content *spool) error {
+func (w *packWriter) write(kind byte, size int64, content io.Reader) error {
 	n := uint64(size)
 	b := kind<<4 | byte(n&15)
 	for n >>= 4; n > 0; n >>= 7 {
@@ -102,8 +101,8 @@ func (w *packWriter) write(kind byte, size int64, content *spool) error {
 	if err != nil {
 		return err
 	}
-	if err := content.writeTo(z); err != nil {
-		return err
+	if copied, err := io.CopyN(z, content, size); err != nil {
+		return fmt.Errorf("it has %d bytes, not %d: %w", copied, size, err)
 	}
 	return z.Close()
 }
@@ -158,54 +157,4 @@ func looseHeader(in *bufio.Reader) (kind byte, size int64, err error) {
 		return 0, 0, errors.New("it is no object")
 	}
 	return kind, size, nil
-}
-
-// spool holds an object's content: a small one in memory, a large one in a file.
-type spool struct {
-	text []byte
-	file *os.File
-}
-
-// maxInMemory is the largest object that is held in memory, in bytes.
-const maxInMemory = 8 << 20
-
-// spoolTo reads exactly size bytes. dir is for the file: that of the system may be in memory.
-func spoolTo(in io.Reader, size int64, dir string) (*spool, error) {
-	if size <= maxInMemory {
-		text, err := io.ReadAll(io.LimitReader(in, size))
-		if err == nil && int64(len(text)) != size {
-			err = io.ErrUnexpectedEOF
-		}
-		return &spool{text: text}, err
-	}
-	f, err := os.CreateTemp(dir, "object-")
-	if err != nil {
-		return nil, err
-	}
-	s := &spool{file: f}
-	if _, err = io.CopyN(f, in, size); err == nil {
-		_, err = f.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		s.close()
-		return nil, err
-	}
-	return s, nil
-}
-
-func (s *spool) writeTo(w io.Writer) error {
-	var err error
-	if s.file != nil {
-		_, err = io.Copy(w, s.file)
-	} else {
-		_, err = io.Copy(w, bytes.NewReader(s.text))
-	}
-	return err
-}
-
-func (s *spool) close() {
-	if s.file != nil {
-		s.file.Close()
-		os.Remove(s.file.Name())
-	}
 }

@@ -229,20 +229,14 @@ func (t *Taker) file(ctx context.Context, a *arrival, name string, size int64, r
 				return err
 			}
 		}
-		if bad := a.loose.add(r); bad != nil && !a.loose.full() {
-			t.notes = append(t.notes, fmt.Sprintf("an object of the agent's in %s is damaged: %v", a.name(), bad))
-			if len(t.notes) > maxNotes {
-				return errors.New("too much of it is damaged")
-			}
+		if bad := a.loose.add(r); bad != nil && a.loose.failed == nil {
+			err = t.damaged("an object of the agent's in %s is damaged: %v", a.name(), bad)
 		}
-		err = a.loose.failed
+		err = errors.Join(err, a.loose.failed)
 	case packName.MatchString(name):
 		// The agent's index of it is not believed.
 		if _, bad := a.quarantine.git(ctx, r, "index-pack", "--stdin"); bad != nil {
-			t.notes = append(t.notes, fmt.Sprintf("a pack of the agent's in %s is damaged: %v", a.name(), bad))
-			if len(t.notes) > maxNotes {
-				return errors.New("too much of it is damaged")
-			}
+			err = t.damaged("a pack of the agent's in %s is damaged: %v", a.name(), bad)
 		}
 	}
 	return err
@@ -250,6 +244,15 @@ func (t *Taker) file(ctx context.Context, a *arrival, name string, size int64, r
 
 // maxNotes is how many things may be damaged before nothing is taken.
 const maxNotes = 20
+
+// damaged notes something that is left out, and errs when it is too much.
+func (t *Taker) damaged(format string, args ...any) error {
+	t.notes = append(t.notes, fmt.Sprintf(format, args...))
+	if len(t.notes) > maxNotes {
+		return errors.New("too much of it is damaged")
+	}
+	return nil
+}
 
 // finish makes the bundle of a repository whose objects have arrived.
 func (t *Taker) finish(ctx context.Context, a *arrival) error {
@@ -362,15 +365,11 @@ func (t *Taker) branches(ctx context.Context, a *arrival, refused map[string]boo
 	if ref, ok := strings.CutPrefix(head, "ref: "); ok {
 		from, head = strings.TrimPrefix(ref, "refs/heads/"), heads[ref]
 	}
-	type candidate struct {
-		from, head, branch string
-		secrets            []SecretIn
-	}
 	if len(from) > maxRefName {
 		from = ""
 	}
 	from, inName := hideBranch(from, t.Secrets)
-	candidates := []candidate{{from, head, "sbx/" + t.Run, inName}}
+	candidates := []Commits{{From: from, Head: head, Branch: "sbx/" + t.Run, Secrets: inName}}
 	used := map[string]bool{}
 	seen := map[string]bool{head: true}
 	left := 0
@@ -382,35 +381,31 @@ func (t *Taker) branches(ctx context.Context, a *arrival, refused map[string]boo
 			}
 			from, inName := hideBranch(strings.TrimPrefix(ref, "refs/heads/"), t.Secrets)
 			seen[hash] = true
-			candidates = append(candidates, candidate{from, hash, branchName(t.Run, from, used), inName})
+			candidates = append(candidates, Commits{From: from, Head: hash, Branch: branchName(t.Run, from, used), Secrets: inName})
 		}
 	}
 	var out []Commits
+	var without []string // their last commits
 	for _, c := range candidates {
-		if !hashText.MatchString(c.head) || a.quarantine.known[c.head] || refused[c.head] {
+		if !hashText.MatchString(c.Head) || a.quarantine.known[c.Head] || refused[c.Head] {
 			continue
 		}
 		if len(out) == maxBranches {
 			left++
 			continue
 		}
-		var without []string
-		for _, o := range out {
-			without = append(without, o.Head)
-		}
-		count, err := a.quarantine.count(ctx, c.head, without)
-		if err != nil {
-			t.notes = append(t.notes, fmt.Sprintf("the branch %s of the agent's in %s does not come back: %v", c.from, a.name(), err))
-			if len(t.notes) > maxNotes {
-				return nil, errors.New("too many of its branches are damaged")
+		var err error
+		if c.Count, err = a.quarantine.count(ctx, c.Head, without); err != nil {
+			if err := t.damaged("the branch %s of the agent's in %s does not come back: %v", c.From, a.name(), err); err != nil {
+				return nil, err
 			}
 			continue
 		}
-		if count == 0 {
+		if c.Count == 0 {
 			continue
 		}
-		out = append(out, Commits{Repository: a.repository, From: c.from, Branch: c.branch, Head: c.head, Count: count, Dir: a.store.Dir,
-			Common: a.store.Common, Secrets: c.secrets})
+		c.Repository, c.Dir, c.Common = a.repository, a.store.Dir, a.store.Common
+		out, without = append(out, c), append(without, c.Head)
 	}
 	if left > 0 {
 		t.notes = append(t.notes, fmt.Sprintf("%d more branches of the agent's in %s do not come back: at "+
