@@ -152,7 +152,7 @@ func (w *Workspace) hostGit() string {
 // workspace's own .git, and so never looks at the folder around it.
 func (w *Workspace) hasRepository() bool {
 	kind, isFound := w.before.found[".git"]
-	return isFound && (kind != obeyed.GitFolder || gitdir.IsRepository(filepath.Join(w.Dir, ".git")))
+	return isFound && (kind != obeyed.GitFolder || gitdir.IsGitDir(filepath.Join(w.Dir, ".git")))
 }
 
 // nested lists the repositories below the workspace's own.

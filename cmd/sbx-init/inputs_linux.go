@@ -86,13 +86,9 @@ func openAudit(path string, who tamper.Who) (*audit.Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	how, err := who.CanChange(path)
-	if err == nil && how != "" {
-		err = fmt.Errorf("%s %s", who, how)
-	}
-	if err != nil {
+	if err := who.Check(path); err != nil {
 		log.Close()
-		return nil, fmt.Errorf("the audit log %s is not safe: %w", path, err)
+		return nil, fmt.Errorf("the audit log: %w", err)
 	}
 	return log, nil
 }

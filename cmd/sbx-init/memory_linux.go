@@ -48,12 +48,8 @@ func readPushed(path string, who tamper.Who) (operation.Pushed, error) {
 	if err != nil {
 		return pushed, err
 	}
-	how, err := who.CanChange(path)
-	if err == nil && how != "" {
-		err = fmt.Errorf("%s %s", who, how)
-	}
-	if err != nil {
-		return pushed, fmt.Errorf("%s is not safe: %w", path, err)
+	if err := who.Check(path); err != nil {
+		return pushed, err
 	}
 	if err := json.Unmarshal(text, &pushed); err != nil || pushed == nil {
 		return operation.Pushed{}, fmt.Errorf("%s is not what was written there: %w", path, err)

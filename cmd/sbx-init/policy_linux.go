@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/netip"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"github.com/org/claude-sandbox/initproc/tamper"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -77,38 +77,23 @@ func (p *program) judgePolicy(file *settings.File, more []netip.Prefix) (policyF
 
 // readPolicyFile reads one file, after it made sure that who cannot change it.
 func readPolicyFile(path string, who *tamper.Who) ([]byte, error) {
+	var src []byte
+	var err error
 	if who != nil {
-		how, err := who.CanChange(path)
-		if err != nil {
-			return nil, policyPathError(path, err)
-		}
-		if how != "" {
-			err := fmt.Errorf("the policy file %s is not safe: %s %s", path, who, how)
-			return nil, diag.WithHint(err, "let root own the file and its folders, or mount it read-only")
-		}
+		err = who.Check(path)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, policyPathError(path, err)
+	if errors.Is(err, tamper.ErrUnsafe) {
+		return nil, diag.WithHint(fmt.Errorf("the policy file %w", err), "let root own the file and its folders, or mount it read-only")
 	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, policyPathError(path, errors.Join(err, errors.New("not a regular file")))
+	if err == nil {
+		src, err = filekind.Read(path, maxPolicyBytes)
 	}
-	src, err := io.ReadAll(io.LimitReader(f, maxPolicyBytes+1))
-	if err != nil {
-		return nil, policyPathError(path, err)
+	if err == nil {
+		return src, nil
 	}
-	if len(src) > maxPolicyBytes {
-		return nil, policyPathError(path, fmt.Errorf("larger than %d bytes", maxPolicyBytes))
-	}
-	return src, nil
-}
-
-func policyPathError(path string, err error) error {
 	err = fmt.Errorf("reading the policy file %s: %w", path, err)
 	if errors.Is(err, os.ErrNotExist) {
-		return diag.WithHint(err, "give the path inside the container: --policy FILE")
+		err = diag.WithHint(err, "give the path inside the container: --policy FILE")
 	}
-	return err
+	return nil, err
 }

@@ -3,7 +3,6 @@
 package audit
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,8 +28,6 @@ type Log struct {
 	now  func() time.Time
 
 	mu      sync.Mutex
-	record  Record // being written
-	line    bytes.Buffer
 	file    *os.File // nil while none could be opened
 	size    int64
 	cut     bool // the last line has no end: the disk was full
@@ -86,12 +83,10 @@ func (l *Log) Record(r Record) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.record = r
-	l.line.Reset()
-	if err := json.NewEncoder(&l.line).Encode(&l.record); err != nil {
-		return fmt.Errorf("encoding an audit record: %w", err)
+	line, err := lineOf(r)
+	if err != nil {
+		return err
 	}
-	line := EscapeJSON(l.line.Bytes())
 	if l.size > 0 && l.size+int64(len(line)) > l.max {
 		if err := l.rotate(); err != nil {
 			return err
@@ -133,11 +128,20 @@ func (l *Log) rotate() error {
 	if l.rotated++; l.rotated == 1 && !gone {
 		return nil
 	}
-	line, err := json.Marshal(lost(l.now().UTC()))
+	line, err := lineOf(lost(l.now().UTC()))
 	if err != nil {
-		return fmt.Errorf("encoding an audit record: %w", err)
+		return err
 	}
-	return l.write(append(line, '\n'))
+	return l.write(line)
+}
+
+// lineOf is a record as a line of the log.
+func lineOf(r Record) ([]byte, error) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("encoding an audit record: %w", err)
+	}
+	return append(EscapeJSON(text), '\n'), nil
 }
 
 // Close closes the file. Record fails afterwards.

@@ -30,12 +30,25 @@ func (who Who) String() string {
 	return fmt.Sprintf("the command's user (uid %d)", who.UID)
 }
 
-// CanChange reports how who could make path lead to other content: by writing
+// ErrUnsafe reports a file that the user could change.
+var ErrUnsafe = errors.New("is not safe")
+
+// Check errs with ErrUnsafe, and says how, if the user could make path lead to other
+// content, see canChange.
+func (who Who) Check(path string) error {
+	how, err := who.canChange(path)
+	if err == nil && how != "" {
+		err = fmt.Errorf("%s %w: %s %s", path, ErrUnsafe, who, how)
+	}
+	return err
+}
+
+// canChange reports how who could make path lead to other content: by writing
 // to the file, or by putting another entry in the place of the file, of one of
 // its folders or of a symbolic link on the way. "" means not at all. It goes
 // by owners and modes, because an owner can give himself any permission; a
 // read-only mount stops everybody, and a mount point cannot be replaced.
-func (who Who) CanChange(path string) (how string, err error) {
+func (who Who) canChange(path string) (how string, err error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return "", err

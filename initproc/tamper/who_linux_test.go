@@ -82,7 +82,7 @@ func TestWhoCanChangeAPolicyFile(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			root := tree(t, tt.lines...)
-			how, err := tt.who.CanChange(filepath.Join(root, tt.file))
+			how, err := tt.who.canChange(filepath.Join(root, tt.file))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +96,7 @@ func TestWhoCanChangeAPolicyFile(t *testing.T) {
 func TestWhoCanChangeReportsPathsThatLeadNowhere(t *testing.T) {
 	root := tree(t, "d/ 755 0 0", "p 644 0 0", "loop -> loop")
 	for file, want := range map[string]error{"missing": os.ErrNotExist, "p/x": unix.ENOTDIR, "d": unix.EISDIR, "loop": unix.ELOOP} {
-		if _, err := (Who{Anyone: true}).CanChange(filepath.Join(root, file)); !errors.Is(err, want) {
+		if _, err := (Who{Anyone: true}).canChange(filepath.Join(root, file)); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", file, err, want)
 		}
 	}
@@ -119,7 +119,7 @@ func TestAttackAccessControlListForTheAgent(t *testing.T) {
 	if err := unix.Setxattr(filepath.Join(root, "p"), "system.posix_acl_access", list, 0); err != nil {
 		testenv.Missing(t, "a temporary folder with access control lists", err.Error())
 	}
-	how, err := Who{UID: 54321, GIDs: []int{54321}}.CanChange(filepath.Join(root, "p"))
+	how, err := Who{UID: 54321, GIDs: []int{54321}}.canChange(filepath.Join(root, "p"))
 	if err != nil || how == "" {
 		t.Errorf("%q, %v: the list was not seen", how, err)
 	}

@@ -18,7 +18,7 @@ import (
 // made. It touches neither files nor HEAD, and runs no hook. folder is the run's.
 func Apply(ctx context.Context, folder string, commits []Commits) error {
 	first := commits[0]
-	if !isGitDir(first.Dir) || !isGitDir(first.Common) {
+	if !IsGitDir(first.Dir) || !IsGitDir(first.Common) {
 		return diag.WithHint(fmt.Errorf("the repository %s of the run is gone", first.Dir), "'git fetch %s' takes the commits into "+
 			"another clone", filepath.Join(folder, first.Bundle))
 	}

@@ -111,18 +111,8 @@ func (r *scratch) withoutIgnored(ctx context.Context, top, prefix string, paths 
 func repositoryAround(folder string) (dir, top string, err error) {
 	for at := folder; ; at = filepath.Dir(at) {
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			dir = filepath.Join(at, ".git")
-			if text, err := filekind.Read(dir, maxSmall); err == nil { // of a linked worktree or a submodule
-				to, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
-				if !ok {
-					return "", "", fmt.Errorf("%s names no repository", dir)
-				}
-				if dir = filepath.FromSlash(to); !filepath.IsAbs(dir) {
-					dir = filepath.Join(at, dir)
-				}
-			}
-			if !isGitDir(dir) {
-				return "", "", fmt.Errorf("%s is no repository", dir)
+			if dir = HostOf(at); dir == "" {
+				return "", "", fmt.Errorf("%s is no repository", filepath.Join(at, ".git"))
 			}
 			return dir, at, nil
 		}

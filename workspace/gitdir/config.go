@@ -98,6 +98,15 @@ func withoutCredential(address string) string {
 // ErrNoGit says that a repository cannot be worked with.
 var ErrNoGit = errors.New("this machine has no git")
 
+// gitProgram is git on this machine.
+func gitProgram() (string, error) {
+	program, err := hostprogram.Find("git")
+	if errors.Is(err, exec.ErrNotFound) {
+		err = diag.WithHint(ErrNoGit, "install git")
+	}
+	return program, err
+}
+
 // listConfig reads one configuration file. A missing one is empty.
 func listConfig(file string) ([]Value, error) {
 	text, err := readSmall(filepath.Dir(file), filepath.Base(file))
@@ -113,12 +122,9 @@ func listConfig(file string) ([]Value, error) {
 // parseConfig reads the text of a configuration file with git's own parser, which runs
 // nothing and reads no other file for that.
 func parseConfig(file, text string) ([]Value, error) {
-	program, err := hostprogram.Find("git")
-	if errors.Is(err, exec.ErrNotFound) {
-		return nil, diag.WithHint(fmt.Errorf("%w, which alone can read the repository's configuration", ErrNoGit), "install git")
-	}
+	program, err := gitProgram()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w, which alone can read the repository's configuration", err)
 	}
 	cmd := exec.Command(program, "config", "--file", "-", "--no-includes", "--list", "-z")
 	cmd.Dir, cmd.Env, cmd.Stdin = string(filepath.Separator), environment(), strings.NewReader(text)

@@ -88,7 +88,7 @@ type looker struct {
 func (l *looker) folder(rel string) Repository {
 	r := Repository{Path: rel}
 	at := filepath.Join(l.dir, filepath.FromSlash(rel))
-	if !isGitDir(at) {
+	if !IsGitDir(at) {
 		return r
 	}
 	r.Host = at
@@ -122,7 +122,7 @@ func (l *looker) moduleFolders(r *Repository, folder, sub string, entries []fs.D
 			continue
 		}
 		at, sub := filepath.Join(folder, e.Name()), path.Join(sub, e.Name())
-		if isGitDir(at) {
+		if IsGitDir(at) {
 			r.Stores = append(r.Stores, Store{Sub: sub, Dir: at, Common: at})
 			l.modules(r, at, path.Join(sub, "modules"))
 			continue
@@ -144,7 +144,7 @@ func (l *looker) pointer(rel string) {
 			p.Dir = resolve(folder, leads)
 		}
 	}
-	if p.Dir != "" && isGitDir(p.Dir) {
+	if p.Dir != "" && IsGitDir(p.Dir) {
 		if l.partOfKnown(p) {
 			l.facts.Pointers = append(l.facts.Pointers, p)
 			return
@@ -307,11 +307,8 @@ func isPlainFolder(dir, name string) bool {
 	return resolve(dir, name) == filepath.Join(dir, filepath.FromSlash(name))
 }
 
-// IsRepository reports whether git on the host takes dir for a git directory.
-func IsRepository(dir string) bool { return isGitDir(dir) }
-
-// isGitDir reports whether git could take dir for a git directory.
-func isGitDir(dir string) bool {
+// IsGitDir reports whether git could take dir for a git directory.
+func IsGitDir(dir string) bool {
 	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
 		return false
 	}

@@ -12,9 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/excerpt"
-	"github.com/org/claude-sandbox/internal/hostprogram"
 )
 
 // scratch is a bare repository that we made: our configuration, no hooks, and
@@ -79,10 +77,7 @@ var errOutput = fmt.Errorf("it lists more than %d MiB", maxOutput>>20)
 func (r *scratch) git(ctx context.Context, stdin io.Reader, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, maxTime, fmt.Errorf("it takes longer than %v", maxTime))
 	defer cancel()
-	program, err := hostprogram.Find("git")
-	if errors.Is(err, exec.ErrNotFound) {
-		return "", diag.WithHint(ErrNoGit, "install git")
-	}
+	program, err := gitProgram()
 	if err != nil {
 		return "", err
 	}

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/internal/filekind"
-	"github.com/org/claude-sandbox/internal/hostprogram"
 )
 
 // listTime bounds reading an index.
@@ -28,7 +27,7 @@ func HostOf(folder string) string {
 		leads, _ := strings.CutPrefix(strings.TrimRight(text, "\r\n"), "gitdir: ")
 		at = resolve(folder, leads)
 	}
-	if !isGitDir(at) {
+	if !IsGitDir(at) {
 		return ""
 	}
 	return at
@@ -112,8 +111,8 @@ func mayHoldSubmodules(index string) (bool, error) {
 // listSubmodules asks git for the entries of an index. A sparse one needs an
 // option that older versions do not know.
 func listSubmodules(gitDir, index string) (folders []string, err error) {
-	program, err := hostprogram.Find("git")
-	if errors.Is(err, exec.ErrNotFound) {
+	program, err := gitProgram()
+	if errors.Is(err, ErrNoGit) {
 		return nil, nil // nothing on this machine obeys a repository then
 	}
 	if err != nil {
