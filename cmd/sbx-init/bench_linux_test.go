@@ -118,7 +118,7 @@ func leadTo(b *testing.B, in *internet, resolverPort uint16) {
 		b.Fatal(errs)
 	}
 	in.Sandbox.Do(func() {
-		k, err := kernel.Open(b.Context(), kernel.Options{})
+		k, err := kernel.Open(b.Context())
 		if err != nil {
 			b.Fatal(err)
 		}

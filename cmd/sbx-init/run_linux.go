@@ -122,7 +122,7 @@ func (p *program) run(args []string) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), setupTimeout)
 	defer cancel()
-	k, err := kernel.Open(ctx, kernel.Options{})
+	k, err := kernel.Open(ctx)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/org/claude-sandbox/firewall"
-	"github.com/org/claude-sandbox/firewall/kernel"
 	"github.com/org/claude-sandbox/internal/test/netnstest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
@@ -29,7 +28,7 @@ func (b *bench) tries(addresses ...string) {
 }
 
 func TestLeakOverIPv6(t *testing.T) {
-	b := newBench(t, kernel.Options{})
+	b := newBench(t, "")
 	b.apply(b.plan(firewall.Network{Allow: []string{allowed + ":443"}}))
 	c := b.Capture(t) // not earlier: until then the kernel announces the interface
 	b.tries("["+other6+"]:443", "["+other6+"]:80", "["+allowed6+"]:443", "["+netnstest.InternetAddr6.String()+"]:22")
@@ -37,7 +36,7 @@ func TestLeakOverIPv6(t *testing.T) {
 }
 
 func TestLeakWhileClosed(t *testing.T) {
-	b := newBench(t, kernel.Options{})
+	b := newBench(t, "")
 	plan := firewall.ClosedPlan(b.k.Facts())
 	b.apply(plan)
 	c := b.Capture(t)
@@ -142,7 +141,7 @@ func (b *bench) query(t *testing.T, to string, got <-chan string) {
 }
 
 func TestDNSOverTLS(t *testing.T) {
-	b := newBench(t, kernel.Options{})
+	b := newBench(t, "")
 	b.apply(b.plan(firewall.Network{Allow: []string{"198.51.100.0/24", "[2001:db8:a::/64]:443"}}))
 	// Even if a slip elsewhere put the port into a set.
 	for _, addr := range []string{allowed, allowed6} {
@@ -255,7 +254,7 @@ func TestMulticastChatter(t *testing.T) {
 // judged by the rules for what the sandbox itself sends, and whoever makes them
 // adds rules that pass on what they send.
 func TestLeakThroughAnEngineInside(t *testing.T) {
-	b := newBench(t, kernel.Options{})
+	b := newBench(t, "")
 	nsenter, shell := testenv.Program(t, "nsenter"), testenv.Program(t, "bash")
 	inner := exec.Command(testenv.Program(t, "unshare"), "--net", shell, "-c", "echo ready; read")
 	hold, err := inner.StdinPipe()

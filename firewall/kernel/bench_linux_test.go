@@ -26,7 +26,7 @@ func BenchmarkUp(b *testing.B) {
 				b.StartTimer()
 				var err error
 				fresh.Sandbox.Do(func() {
-					fresh.k, err = kernel.Open(context.Background(), kernel.Options{Backend: backend})
+					fresh.k, err = kernel.OpenBackend(context.Background(), backend)
 				})
 				if err != nil {
 					b.Fatal(err)
@@ -43,7 +43,7 @@ func BenchmarkUp(b *testing.B) {
 }
 
 func BenchmarkApply(b *testing.B) {
-	s := newBench(b, kernel.Options{})
+	s := newBench(b, "")
 	plan := s.plan(benchNetwork)
 	for b.Loop() {
 		s.apply(plan)
@@ -51,7 +51,7 @@ func BenchmarkApply(b *testing.B) {
 }
 
 func BenchmarkVerify(b *testing.B) {
-	s := newBench(b, kernel.Options{})
+	s := newBench(b, "")
 	plan := s.plan(benchNetwork)
 	s.apply(plan)
 	for b.Loop() {
@@ -64,7 +64,7 @@ func BenchmarkVerify(b *testing.B) {
 // BenchmarkAllow is what an answer waits for: an address on both of the web's
 // ports.
 func BenchmarkAllow(b *testing.B) {
-	s := newBench(b, kernel.Options{})
+	s := newBench(b, "")
 	s.apply(s.plan(benchNetwork))
 	ports := []firewall.Port{{Number: 443, Proto: firewall.TCP}, {Number: 80, Proto: firewall.TCP}}
 	for i := 0; b.Loop(); i++ {

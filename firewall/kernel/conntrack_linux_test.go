@@ -21,7 +21,7 @@ func TestCutEndsWhatIsNotKeptInBothFamilies(t *testing.T) {
 	for _, backend := range []kernel.Backend{kernel.NFT, kernel.Legacy} {
 		t.Run(string(backend), func(t *testing.T) {
 			testenv.Program(t, "iptables-"+string(backend)+"-restore")
-			b := newBench(t, kernel.Options{Backend: backend})
+			b := newBench(t, backend)
 			open := firewall.Network{Allow: []string{allowed + ":443", other + ":443", "[" + allowed6 + "]:443", "[" + other6 + "]:443"}}
 			b.apply(b.plan(open))
 			listen(t, b.Internet, "[::]:443")
@@ -74,7 +74,7 @@ func TestCutEndsWhatIsNotKeptInBothFamilies(t *testing.T) {
 }
 
 func TestPruneClosesLearnedAddresses(t *testing.T) {
-	b := newBench(t, kernel.Options{})
+	b := newBench(t, "")
 	none := func(netip.Addr, firewall.Port) bool { return false }
 	if n, err := b.k.Prune(none); n != 0 || err != nil {
 		t.Errorf("without sets: %d, %v", n, err)
@@ -102,7 +102,7 @@ func TestPruneClosesLearnedAddresses(t *testing.T) {
 }
 
 func TestGenerationChangesWithTheRulesAlone(t *testing.T) {
-	b := newBench(t, kernel.Options{Backend: kernel.NFT})
+	b := newBench(t, kernel.NFT)
 	plan := b.plan(firewall.Network{Allow: []string{allowed + ":443"}})
 	b.apply(plan)
 	generation := func() uint32 {
@@ -141,7 +141,7 @@ func TestGenerationChangesWithTheRulesAlone(t *testing.T) {
 // Whoever only reads from a connection that is cut must not wait for ever, and
 // nobody outside hears of it.
 func TestCutEndsTheSocketOfWhoeverReads(t *testing.T) {
-	b := newBench(t, kernel.Options{})
+	b := newBench(t, "")
 	b.apply(b.plan(firewall.Network{Allow: []string{allowed + ":443", other + ":443", "[" + other6 + "]:443"}}))
 	listen(t, b.Internet, "[::]:443")
 	ended := map[string]chan error{}

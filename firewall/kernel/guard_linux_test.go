@@ -10,14 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/org/claude-sandbox/firewall"
-	"github.com/org/claude-sandbox/firewall/kernel"
 )
 
 // The redirect and the refusal each hold alone. Were there only the redirect,
 // a packet could find its address not yet learned in the nat table and learned
 // in the filter table a moment later, and would leave.
 func TestAttackLearnedWebPortPastTheRedirect(t *testing.T) {
-	b := newBench(t, kernel.Options{})
+	b := newBench(t, "")
 	plan := b.plan(firewall.Network{Allow: []string{"ok.test", "ok.test:8443"}})
 	b.apply(plan)
 	for _, text := range []string{allowed, allowed6} {

@@ -17,11 +17,6 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 )
 
-// Options say how Open finds its way. The zero value probes every backend.
-type Options struct {
-	Backend Backend // use this one only; "" = probe
-}
-
 // Backend is one of the two implementations of iptables in the kernel.
 type Backend string
 
@@ -72,11 +67,11 @@ func (t tools) name() string {
 // Open errs, with a hint, when a program, a capability or a kernel module is
 // missing, and when IPv6 exists but cannot be filtered. After an error, other
 // programs' rules that accept something may still do.
-func Open(ctx context.Context, opts Options) (*Kernel, error) {
+func Open(ctx context.Context) (*Kernel, error) {
 	if err := checkCapability(unix.CAP_NET_ADMIN, "NET_ADMIN", "without which no packet filter rule can be set"); err != nil {
 		return nil, err
 	}
-	return openBackend(ctx, candidates(opts.Backend))
+	return openBackend(ctx, candidates())
 }
 
 // Probe returns what Open would learn of the kernel for the calling thread's
@@ -88,7 +83,7 @@ func Probe(ctx context.Context) (firewall.Facts, error) {
 		return firewall.Facts{}, err
 	}
 	// The rules in the caller's namespace decide for a backend, so it is asked here.
-	order := candidates("")
+	order := candidates()
 	type answer struct {
 		facts firewall.Facts
 		err   error
@@ -186,14 +181,8 @@ type candidate struct {
 // candidates are the backends to try, best first. Tables of the legacy backend
 // that exist in this namespace, such as an engine's rules for its resolver,
 // decide for it: only there can our jump be placed before theirs.
-func candidates(only Backend) []candidate {
+func candidates() []candidate {
 	nft, plain, legacy := candidate{NFT, "-nft"}, candidate{NFT, ""}, candidate{Legacy, "-legacy"}
-	switch only {
-	case NFT:
-		return []candidate{nft, plain}
-	case Legacy:
-		return []candidate{legacy}
-	}
 	if tables, err := os.ReadFile("/proc/thread-self/net/ip_tables_names"); err == nil && len(strings.TrimSpace(string(tables))) > 0 {
 		return []candidate{legacy, nft, plain}
 	}

@@ -49,12 +49,12 @@ type bench struct {
 	k *kernel.Kernel
 }
 
-func newBench(t testing.TB, opts kernel.Options) *bench {
+func newBench(t testing.TB, backend kernel.Backend) *bench {
 	t.Helper()
 	b := &bench{Lab: netnstest.New(t, allowed, allowed6, other, other6, upstream, metadata), t: t}
 	testenv.Program(t, "iptables-restore")
 	var err error
-	b.Sandbox.Do(func() { b.k, err = kernel.Open(context.Background(), opts) })
+	b.Sandbox.Do(func() { b.k, err = kernel.OpenBackend(context.Background(), backend) })
 	if err != nil {
 		t.Fatalf("Open: %v", err)
 	}
@@ -65,7 +65,7 @@ func newBench(t testing.TB, opts kernel.Options) *bench {
 // closedBench is a bench whose plan opens allowed and allowed6 on 443/tcp.
 func closedBench(t testing.TB) *bench {
 	t.Helper()
-	b := newBench(t, kernel.Options{})
+	b := newBench(t, "")
 	b.apply(b.plan(firewall.Network{Allow: []string{allowed + ":443", "[" + allowed6 + "]:443"}}))
 	return b
 }
@@ -224,7 +224,7 @@ func TestBothBackendsHoldThePlan(t *testing.T) {
 	for _, backend := range []kernel.Backend{kernel.NFT, kernel.Legacy} {
 		t.Run(string(backend), func(t *testing.T) {
 			testenv.Program(t, "iptables-"+string(backend)+"-restore")
-			b := newBench(t, kernel.Options{Backend: backend})
+			b := newBench(t, backend)
 			if b.k.Backend() != backend {
 				t.Fatalf("backend %s", b.k.Backend())
 			}
@@ -270,7 +270,7 @@ func TestOpenCloses(t *testing.T) {
 	for _, backend := range []kernel.Backend{kernel.NFT, kernel.Legacy} {
 		t.Run(string(backend), func(t *testing.T) {
 			testenv.Program(t, "iptables-"+string(backend)+"-restore")
-			b := newBench(t, kernel.Options{Backend: backend})
+			b := newBench(t, backend)
 			c := b.Capture(t)
 			for _, to := range []string{allowed + ":443", "[" + allowed6 + "]:443"} {
 				_ = b.send(agentUID, 0, to, "leak")

@@ -56,7 +56,7 @@ func TestErrorMidwayStaysClosed(t *testing.T) {
 					name += "6"
 				}
 				t.Run(name, func(t *testing.T) {
-					b := newBench(t, kernel.Options{Backend: backend})
+					b := newBench(t, backend)
 					plan := b.plan(firewall.Network{Allow: []string{allowed + ":443", "[" + allowed6 + "]:443"}})
 					if before == "open" {
 						b.apply(plan)
@@ -98,7 +98,7 @@ func TestPolicyDropComesFirst(t *testing.T) {
 		}
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	b := newBench(t, kernel.Options{Backend: kernel.NFT})
+	b := newBench(t, kernel.NFT)
 	b.apply(b.plan(firewall.Network{}))
 	b.apply(b.plan(firewall.Network{}))
 	b.run("iptables-nft", "-P", "OUTPUT", "ACCEPT")
@@ -113,7 +113,7 @@ func TestPolicyDropComesFirst(t *testing.T) {
 }
 
 func TestCancelledApplyStaysClosed(t *testing.T) {
-	b := newBench(t, kernel.Options{})
+	b := newBench(t, "")
 	plan := b.plan(firewall.Network{Allow: []string{allowed + ":443"}})
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -211,7 +211,7 @@ func TestAllowIsSafeForConcurrentUse(t *testing.T) {
 }
 
 func TestAllowErrs(t *testing.T) {
-	b := newBench(t, kernel.Options{})
+	b := newBench(t, "")
 	ports := []firewall.Port{{Number: 443, Proto: firewall.TCP}}
 	if err := b.k.Allow(netip.MustParseAddr(other), ports, time.Hour); err == nil {
 		t.Error("Allow before Apply succeeded")
@@ -223,7 +223,7 @@ func TestAllowErrs(t *testing.T) {
 }
 
 func TestVerifyFindsTampering(t *testing.T) {
-	b := newBench(t, kernel.Options{})
+	b := newBench(t, "")
 	plan := b.plan(firewall.Network{Allow: []string{allowed + ":443", "[" + allowed6 + "]:443"}})
 	for _, tamper := range []struct {
 		what    string
@@ -262,7 +262,7 @@ func TestVerifyFindsTampering(t *testing.T) {
 // The listing is not all that Verify trusts: a plan without any rule is held by
 // every kernel, and the packets tell.
 func TestVerifyFindsPacketsThatPass(t *testing.T) {
-	b := newBench(t, kernel.Options{})
+	b := newBench(t, "")
 	b.apply(b.plan(firewall.Network{Mode: firewall.ModeHost}))
 	none := firewall.Plan{V4: []firewall.Table{{Name: "filter"}}, V6: []firewall.Table{{Name: "filter"}}}
 	if err := b.verify(none); err == nil {
@@ -277,7 +277,7 @@ func TestVerifyFindsPacketsThatPass(t *testing.T) {
 // In a container every user may open an ICMP socket, which hides refusals over
 // IPv6; Verify must neither be misled by it nor let ICMP pass unseen.
 func TestVerifyWherePingNeedsNoCapability(t *testing.T) {
-	b := newBench(t, kernel.Options{})
+	b := newBench(t, "")
 	var err error
 	b.Sandbox.Do(func() {
 		err = os.WriteFile("/proc/sys/net/ipv4/ping_group_range", []byte("0 2147483647"), 0o644)
@@ -317,7 +317,7 @@ func TestVerifyWherePingNeedsNoCapability(t *testing.T) {
 // Where nobody answers at the next hop, the kernel says so soon, and to a program
 // that sounds like a refusal.
 func TestVerifyFindsPacketsThatPassToADeadNeighbour(t *testing.T) {
-	b := newBench(t, kernel.Options{})
+	b := newBench(t, "")
 	var errs []error
 	b.Sandbox.Do(func() {
 		for _, family := range []string{"ipv4", "ipv6"} {
@@ -350,7 +350,7 @@ func TestOpenNamesWhatIsMissing(t *testing.T) {
 		var err error
 		b.Sandbox.As(uid, func() {
 			var k *kernel.Kernel
-			if k, err = kernel.Open(context.Background(), kernel.Options{}); err == nil {
+			if k, err = kernel.Open(context.Background()); err == nil {
 				k.Close()
 			}
 		})
@@ -386,7 +386,7 @@ func TestOpenWithoutNetRaw(t *testing.T) {
 	if os.Getenv("SBX_TEST_NO_NET_RAW") == "" {
 		return
 	}
-	_, err := kernel.Open(context.Background(), kernel.Options{})
+	_, err := kernel.Open(context.Background())
 	if !errors.Is(err, kernel.ErrMissingCapability) || !strings.Contains(err.Error(), "NET_RAW") || !strings.Contains(diag.HintOf(err), "--cap-add=NET_RAW") {
 		t.Errorf("%v, hint %q", err, diag.HintOf(err))
 	}
@@ -433,7 +433,7 @@ func TestRootlessContainer(t *testing.T) {
 		return
 	}
 	// On this thread, whose namespace is the process's own.
-	k, err := kernel.Open(context.Background(), kernel.Options{})
+	k, err := kernel.Open(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,9 +30,9 @@ type reports struct {
 }
 
 // reportingBench is closedBench with reports. Nothing is received before serve.
-func reportingBench(t testing.TB, opts kernel.Options) (*bench, *reports) {
+func reportingBench(t testing.TB, backend kernel.Backend) (*bench, *reports) {
 	t.Helper()
-	b := newBench(t, opts)
+	b := newBench(t, backend)
 	f := facts
 	f.NFLOG = b.k.Facts().NFLOG
 	if !f.NFLOG {
@@ -103,7 +103,7 @@ func TestEveryRefusedPacketOfAProgramIsReported(t *testing.T) {
 	for _, backend := range []kernel.Backend{kernel.NFT, kernel.Legacy} {
 		t.Run(string(backend), func(t *testing.T) {
 			testenv.Program(t, "iptables-"+string(backend)+"-restore")
-			b, r := reportingBench(t, kernel.Options{Backend: backend})
+			b, r := reportingBench(t, backend)
 			r.serve()
 			b.tries(other+":22", "["+other6+"]:443", allowed+":853")
 			b.ping(t, other, unix.IPPROTO_ICMP, 8)
@@ -149,7 +149,7 @@ func (b *bench) ping(t testing.TB, to string, proto int, kind byte) {
 }
 
 func TestWhatTheKernelItselfSaysIsNobodysAttempt(t *testing.T) {
-	b, r := reportingBench(t, kernel.Options{})
+	b, r := reportingBench(t, "")
 	r.serve()
 	b.Sandbox.Do(func() {
 		link, err := netlink.LinkByName("eth0")
@@ -172,7 +172,7 @@ func TestWhatTheKernelItselfSaysIsNobodysAttempt(t *testing.T) {
 // While nobody receives, the flood overflows what the kernel holds. A packet that went
 // elsewhere meanwhile must be reported all the same, and every packet counted.
 func TestAttackFloodHidesAnotherDestination(t *testing.T) {
-	b, r := reportingBench(t, kernel.Options{})
+	b, r := reportingBench(t, "")
 	const flood = 300_000
 	var conn net.Conn
 	var err error
@@ -213,7 +213,7 @@ func TestAFirewallWithoutNFLOGIsTheSame(t *testing.T) {
 		}
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
-	b := newBench(t, kernel.Options{Backend: kernel.NFT})
+	b := newBench(t, kernel.NFT)
 	f := facts
 	f.NFLOG = b.k.Facts().NFLOG
 	if f.NFLOG {

@@ -26,7 +26,7 @@ import (
 func holdingBench(t testing.TB, backend kernel.Backend) (*bench, *kernel.Holder) {
 	t.Helper()
 	testenv.Program(t, "iptables-"+string(backend)+"-restore")
-	b := newBench(t, kernel.Options{Backend: backend})
+	b := newBench(t, backend)
 	f := facts
 	f.NFLOG, f.Queue = b.k.Facts().NFLOG, b.k.Facts().Queue
 	if !f.Queue {

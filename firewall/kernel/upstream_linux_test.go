@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/org/claude-sandbox/firewall"
-	"github.com/org/claude-sandbox/firewall/kernel"
 	"github.com/org/claude-sandbox/internal/test/netnstest"
 )
 
@@ -59,7 +58,7 @@ func (b *bench) sendMarkedAs(uid int, to string) {
 // An engine's resolver answers on a random port of 127.0.0.11 and asks the
 // outside for whoever reaches it.
 func TestHiddenPortOfTheEnginesResolver(t *testing.T) {
-	b := newBench(t, kernel.Options{})
+	b := newBench(t, "")
 	hidden := b.resolverAt(t, "127.0.0.11:38099")
 	// The rules that an engine puts into a container on a network of its own.
 	for _, rule := range [][]string{
@@ -111,7 +110,7 @@ func TestHiddenPortOfTheEnginesResolver(t *testing.T) {
 // next question its reply, which goes to whoever has bound the address; what
 // that one answers would open any address under an allowed name.
 func TestAttackSpeakingForTheEnginesResolver(t *testing.T) {
-	b := newBench(t, kernel.Options{})
+	b := newBench(t, "")
 	b.Sandbox.Do(func() {
 		if err := os.WriteFile("/proc/sys/net/ipv4/ip_unprivileged_port_start", []byte("0"), 0o644); err != nil {
 			t.Fatal(err)
@@ -202,7 +201,7 @@ func TestAttackSpeakingForTheEnginesResolver(t *testing.T) {
 // as root and without a mark. It must get out, or no name resolves on a network
 // of the engine's; the agent must not get out beside it.
 func TestTheEnginesOwnQueriesPassAndTheAgentsDoNot(t *testing.T) {
-	b := newBench(t, kernel.Options{})
+	b := newBench(t, "")
 	b.apply(b.planBesideAnEngine(firewall.Network{Allow: []string{allowed + ":443"}}))
 	ours := b.resolverAt(t, "127.0.0.1:5300")
 	c := b.Capture(t)

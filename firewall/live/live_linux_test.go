@@ -99,7 +99,7 @@ func policyOf(t *testing.T, n firewall.Network) Policy {
 // opened is a firewall that enforces the network's policy.
 func opened(t *testing.T, n firewall.Network) (*Firewall, *host) {
 	t.Helper()
-	k, err := kernel.Open(t.Context(), kernel.Options{})
+	k, err := kernel.Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
