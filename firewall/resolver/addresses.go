@@ -20,7 +20,7 @@ func (s *Server) Addresses(ctx context.Context, name string, want netip.Addr) []
 	if slices.Contains(known, want) || want.Is6() && s.opts.NoIPv6 {
 		return known
 	}
-	d := (*s.policy.Load()).DecideName(name)
+	d := s.policy.Load().DecideName(name)
 	if !d.Allowed() {
 		return known
 	}

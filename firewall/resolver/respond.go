@@ -93,7 +93,7 @@ func (s *Server) decide(q question, rec *audit.Record) (name string, do action) 
 		return "", toRefuse
 	}
 	rec.Name = name
-	d := (*s.policy.Load()).DecideName(name)
+	d := s.policy.Load().DecideName(name)
 	rec.Rule, rec.Reason = d.Rule, d.Reason
 	addresses := q.q.Type == dnsmessage.TypeA || q.q.Type == dnsmessage.TypeAAAA
 	switch {
@@ -224,7 +224,7 @@ const (
 // then lets the answer go. Without install the packet filter was told a moment
 // ago.
 func (s *Server) grant(key cacheKey, a answer, rec audit.Record, install bool) (response, granting) {
-	policy := *s.policy.Load()
+	policy := s.policy.Load()
 	names := []string{key.name}
 	for _, alias := range a.aliases {
 		if d := policy.DecideAlias(key.name, alias.name); !d.Allowed() {
@@ -273,7 +273,7 @@ func (s *Server) grant(key cacheKey, a answer, rec audit.Record, install bool) (
 }
 
 // decideAddress decides about one address of the answer to key.
-func decideAddress(policy Policy, key cacheKey, addr netip.Addr) firewall.Decision {
+func decideAddress(policy *firewall.Policy, key cacheKey, addr netip.Addr) firewall.Decision {
 	switch {
 	case addr.Is4In6():
 		return firewall.Decision{Verdict: firewall.Deny, Reason: "an IPv4 address in the form of an IPv6 one is no answer"}

@@ -17,16 +17,6 @@ import (
 	"github.com/org/claude-sandbox/firewall/audit"
 )
 
-// Policy decides about names and the addresses that they lead to, the same way
-// each time: another decision takes another policy, see Server.SetPolicy.
-// *firewall.Policy is one.
-type Policy interface {
-	DecideName(name string) firewall.Decision
-	DecideAlias(name, target string) firewall.Decision
-	DecideAnswer(name string, addr netip.Addr) firewall.Decision
-	Ports(name string) []firewall.Port
-}
-
 // Installer opens addresses in the packet filter and knows by which names.
 type Installer interface {
 	// Allow opens addr on ports for new connections until timeout is over. names are
@@ -43,7 +33,7 @@ type Installer interface {
 // Options configures a Server. Policy, Installer, Record and Upstreams are
 // required.
 type Options struct {
-	Policy    Policy // the first one, see Server.SetPolicy
+	Policy    *firewall.Policy // the first one, see Server.SetPolicy
 	Installer Installer
 
 	// Record is told every decision before the reply is sent. When it fails
@@ -110,7 +100,7 @@ const (
 // Server answers DNS questions. It is safe for concurrent use.
 type Server struct {
 	opts      Options
-	policy    atomic.Pointer[Policy]
+	policy    atomic.Pointer[firewall.Policy]
 	budget    *budget
 	cache     *cache
 	pending   pending
@@ -136,8 +126,8 @@ func New(opts Options) *Server {
 
 // SetPolicy makes p decide about every question from now on, and about the
 // answers to those that are under way. The cache is emptied.
-func (s *Server) SetPolicy(p Policy) {
-	s.policy.Store(&p)
+func (s *Server) SetPolicy(p *firewall.Policy) {
+	s.policy.Store(p)
 	s.cache.clear()
 }
 
