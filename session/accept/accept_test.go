@@ -221,7 +221,7 @@ func TestWhatWasAcceptedInALinkedWorktreeIsNotGone(t *testing.T) {
 	main, tree := project(t, nil), project(t, map[string]string{settingsFile: "{}"})
 	entry := filepath.Join(main, ".git", "worktrees", "tree")
 	write(t, tree, map[string]string{".git": "gitdir: " + entry + "\n"})
-	write(t, entry, map[string]string{"gitdir": filepath.Join(tree, ".git") + "\n", "commondir": "../..\n"})
+	write(t, entry, map[string]string{"HEAD": "ref: refs/heads/tree\n", "gitdir": filepath.Join(tree, ".git") + "\n", "commondir": "../..\n"})
 	if err := about(t, own, tree).Accept("test"); err != nil {
 		t.Fatal(err)
 	}

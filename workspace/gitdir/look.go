@@ -191,20 +191,66 @@ func worktreeName(common, dir string) (string, bool) {
 	return filepath.Base(dir), true
 }
 
+// commonOf is where the refs, objects and configuration of a git directory are: itself, or
+// another one if it is a linked worktree's; "" if nowhere.
+func commonOf(dir string) string {
+	text, err := readSmall(dir, "commondir")
+	if err != nil {
+		return dir
+	}
+	return resolve(dir, strings.TrimSpace(text))
+}
+
+// checkoutOf is the folder of the files of a linked worktree, as its repository says, without
+// symbolic links; "" if it says none or the folder is gone.
+func checkoutOf(dir string) string {
+	text, err := readSmall(dir, "gitdir")
+	if err != nil {
+		return ""
+	}
+	return resolve(dir, filepath.Dir(strings.TrimSpace(text)))
+}
+
+// MainOf is the folder of which tree, absolute and without symbolic links, is a linked
+// worktree: the main one, or the bare repository. It is "" where tree is none, or where the
+// repository does not say so too: a .git file is the project's word.
+func MainOf(tree string) string {
+	dir := HostOf(tree)
+	if dir == "" {
+		return ""
+	}
+	common := commonOf(dir)
+	if _, linked := worktreeName(common, dir); !linked || checkoutOf(dir) != tree {
+		return ""
+	}
+	if filepath.Base(common) == ".git" {
+		return filepath.Dir(common)
+	}
+	return common
+}
+
+// Worktrees lists the folders of the linked worktrees of the repository whose own folder
+// common is, as far as they are there.
+func Worktrees(common string) (folders []string) {
+	entries, _ := os.ReadDir(filepath.Join(common, "worktrees"))
+	for _, e := range entries {
+		if folder := checkoutOf(filepath.Join(common, "worktrees", e.Name())); folder != "" {
+			folders = append(folders, folder)
+		}
+	}
+	return folders
+}
+
 // elsewhere looks at a repository outside of the workspace. A .git file may be
 // an agent's, made to have another repository of the host shown; so that one
 // must say itself that its files are here.
 func (l *looker) elsewhere(p Pointer) Repository {
 	r := Repository{Path: p.Path, File: true, Host: p.Dir}
 	checkout := filepath.Join(l.dir, filepath.FromSlash(path.Dir(p.Path)))
-	common := p.Dir
-	if text, err := readSmall(p.Dir, "commondir"); err == nil {
-		common = resolve(p.Dir, strings.TrimSpace(text))
-	}
+	common := commonOf(p.Dir)
 	switch _, linked := worktreeName(common, p.Dir); {
 	case linked:
-		text, err := readSmall(p.Dir, "gitdir")
-		if back := filepath.Dir(strings.TrimSpace(text)); err != nil || resolve(p.Dir, back) != checkout {
+		if checkoutOf(p.Dir) != checkout {
 			r.Problem = fmt.Sprintf("%s says that this worktree is elsewhere", p.Dir)
 			r.Hint = fmt.Sprintf("say in the main repository where it is: git worktree repair %q", checkout)
 			return r

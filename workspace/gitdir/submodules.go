@@ -24,8 +24,10 @@ const listTime = 20 * time.Second
 func HostOf(folder string) string {
 	at := filepath.Join(folder, ".git")
 	if text, err := readSmall(folder, ".git"); err == nil {
-		leads, _ := strings.CutPrefix(strings.TrimRight(text, "\r\n"), "gitdir: ")
-		at = resolve(folder, leads)
+		leads, isPointer := strings.CutPrefix(strings.TrimRight(text, "\r\n"), "gitdir: ")
+		if at = resolve(folder, leads); !isPointer {
+			return ""
+		}
 	}
 	if !IsGitDir(at) {
 		return ""
@@ -60,11 +62,7 @@ func Submodules(dir string, nested bool) ([]string, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(work)
-	common := dir
-	if text, err := readSmall(dir, "commondir"); err == nil {
-		common = resolve(dir, strings.TrimSpace(text))
-	}
-	config, err := readConfig(common, dir) // for the format of its objects
+	config, err := readConfig(commonOf(dir), dir) // for the format of its objects
 	if err != nil {
 		return nil, err
 	}

@@ -178,6 +178,7 @@ var allowed = map[string][]string{
 		"internal/filelock",
 		"internal/userdir",
 		"settings",
+		"workspace/gitdir",
 	},
 	"devcontainer": {
 		"devcontainer/budget",
