@@ -39,7 +39,7 @@ type End string
 
 // The ends.
 const (
-	EndedItself      End = ""            // nobody else ended it
+	EndedItself      End = ""            // no one else ended it
 	EndedTimeout     End = "timeout"     // it ran out of time
 	EndedCancel      End = "cancelled"   // the user or the workflow stopped it
 	EndedUnreachable End = "unreachable" // the model API never answered

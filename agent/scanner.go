@@ -70,7 +70,7 @@ func (s *Scanner) Close() error {
 }
 
 // Result returns the last result event that says something, or nil if there was
-// none. After a task in the background ends Claude may begin anew, find nothing
+// none. After a task in the background ends Claude may begin again, find nothing
 // to do and write an empty result.
 func (s *Scanner) Result() *Result { return s.result }
 
@@ -82,7 +82,7 @@ func (s *Scanner) Init() *Init { return s.init }
 
 // Tampered says why the output cannot be Claude's alone; "" = nothing speaks
 // against it. Call it after Close. Claude's children can write to its output,
-// so its events must come in Claude's order, all of one session. Whoever
+// so its events must come in Claude's order, all of one session. A program that
 // controls Claude's process can keep to that order.
 func (s *Scanner) Tampered() string { return s.order.verdict() }
 

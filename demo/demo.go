@@ -31,7 +31,7 @@ import (
 const (
 	allowedHost = "docs.sandbox-demo.test"
 	deniedHost  = "exfil.sandbox-demo.test"
-	deniedAddr  = "192.0.2.1" // for documentation (RFC 5737): nobody is there
+	deniedAddr  = "192.0.2.1" // for documentation (RFC 5737): no machine has it
 	image       = "claude-sandbox-demo:latest"
 )
 

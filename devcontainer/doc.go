@@ -14,5 +14,5 @@
 // policy.
 //
 // A Tree never follows a link out of the repository. A file that is named and cannot be
-// read is a Gap, so that nobody takes silence for approval.
+// read is a Gap, so that silence never means approval.
 package devcontainer

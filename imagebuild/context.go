@@ -88,7 +88,7 @@ type Ignore struct {
 	matcher *patternmatcher.PatternMatcher
 }
 
-// ParseIgnore reads a .dockerignore. What kept names is never left out.
+// ParseIgnore reads a .dockerignore. The paths in kept are never left out.
 func ParseIgnore(text []byte, kept ...string) (Ignore, error) {
 	patterns, err := ignorefile.ReadAll(bytes.NewReader(text))
 	if err != nil {

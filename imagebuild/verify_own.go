@@ -24,8 +24,8 @@ const maxOwn = 256 << 20
 
 // own checks the two layers that sbx-devc makes itself. They lie above all
 // others, so whatever they hold wins. The lock knows the program and not the
-// policy; so each is made anew from what it holds of these, and must come out
-// the same: another file, mode, owner or link would not.
+// policy; so each is made again from its own content, and must come out
+// the same: with another file, mode, owner or link it would not.
 func (v *verifier) own(platform string, image artifact.Manifest, file v1.ConfigFile, withClaude bool) {
 	n := len(file.RootFS.DiffIDs)
 	program, diffID, err := v.fileIn(image.Blobs[n-1], initPath)

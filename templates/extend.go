@@ -350,7 +350,7 @@ func Leave(src []byte, network string) []byte {
 }
 
 // LayOver names a Compose file behind those that a devcontainer.json names, so that Compose
-// lays it over them, and user as that of sessions, where none is named; "" = nobody. It is
+// lays it over them, and user as that of sessions, where none is named; "" = none. It is
 // pure. The error wraps ErrExtend.
 func LayOver(src []byte, file, user string) ([]byte, error) {
 	e := &extender{src: src}

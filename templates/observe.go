@@ -81,7 +81,7 @@ func (o *Observation) git(dir string) error {
 	if !info.IsDir() {
 		o.note(".git is not a folder (a linked worktree or a submodule): git will not work inside, because the repository itself stays outside")
 		if info.Mode().IsRegular() {
-			// Whoever writes it chooses which configuration git on the host obeys.
+			// A writer of it chooses which configuration git on the host obeys.
 			o.Facts.ReadOnly, o.GitFile = append(o.Facts.ReadOnly, ".git"), true
 		}
 		return nil

@@ -74,7 +74,7 @@ func (p *Project) refuse(n *Node, message string) {
 	p.Problems = append(p.Problems, Problem{n.Doc, n.Start, n.End, message})
 }
 
-// volumes reports named volumes that nobody declares.
+// volumes reports named volumes that are not declared.
 func (p *checker) volumes(s *Service) {
 	volumes := s.Get("volumes")
 	if volumes == nil {

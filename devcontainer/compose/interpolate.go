@@ -10,7 +10,7 @@ import (
 // variables are what $NAME stands for.
 type variables struct {
 	lookup func(string) (string, bool)
-	// strict makes a name that nobody sets empty, as Compose does; otherwise it
+	// strict makes a name that is not set empty, as Compose does; otherwise it
 	// stays as it is written, so that a reader of the result sees it.
 	strict bool
 	depth  int // how many variables' defaults this stands in
@@ -20,7 +20,7 @@ type variables struct {
 }
 
 // maxNested bounds how deep defaults may hold others: the end of each is looked
-// for anew. Deeper ones stay as they are written.
+// for again. Deeper ones stay as they are written.
 const maxNested = 100
 
 // value returns what a variable stands for, while the budget holds that.

@@ -10,7 +10,7 @@ import (
 	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
-// declared reports networks, secrets and configs of a service that nobody declares.
+// declared reports networks, secrets and configs of a service that are not declared.
 func (p *checker) declared(s *Service) {
 	for _, key := range []string{"networks", "secrets", "configs"} {
 		list := s.Get(key).names()

@@ -93,7 +93,7 @@ type Instruction struct {
 	// Unread is true when it runs text in a language that is not read here:
 	// PowerShell, Python, or shell text with a syntax error.
 	Unread bool
-	// Broken is the syntax error in the text that a shell would get; nil = there is none, or nobody knows the shell.
+	// Broken is the syntax error in the text that a shell would get; nil = there is none, or the shell is not known.
 	Broken *Problem
 	// Documents are its here-documents.
 	Documents []Document

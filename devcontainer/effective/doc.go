@@ -12,8 +12,8 @@
 // values, and names and order of all properties count. A test holds that each right that
 // is shown here is in that list.
 //
-// It talks to nobody. Facts that only an engine or a registry knows, the caller looks
-// up through Options; what nobody could tell is listed in Result.Unknown, and
+// It sends nothing. Facts that only an engine or a registry knows, the caller looks
+// up through Options; facts that could not be looked up are listed in Result.Unknown, and
 // the rest is still merged. Facts are those of the reference CLI, with which a
 // test compares every value.
 package effective

@@ -27,12 +27,12 @@ type Image struct {
 // Options are what lies around the project.
 type Options struct {
 	Host Host
-	// Image looks an image up; nil when nobody is asked. An error is quoted in
+	// Image looks an image up; nil = do not ask. An error is quoted in
 	// Result.Unknown. private says that a variable of the host stands in ref: who
-	// wrote the project chose whom to ask, so nobody outside may be told.
+	// wrote the project chose whom to ask, so an outside service may not learn it.
 	Image func(ref string, private bool) (Image, error)
 	// Feature returns the devcontainer-feature.json of a Feature that lies in a
-	// registry; nil when nobody is asked.
+	// registry; nil = do not ask.
 	Feature func(id string) ([]byte, error)
 }
 

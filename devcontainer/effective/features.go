@@ -91,7 +91,7 @@ func resource(id string) string {
 const maxFeatures = 200
 
 // features resolves those that the configuration names, and what they depend
-// on, in the order of installation. Those whose metadata nobody knows are
+// on, in the order of installation. Those whose metadata is not known are
 // left out and named.
 func (r *resolver) features(config Object) []*feature {
 	named, _ := config.Get("features").(Object)
@@ -247,7 +247,7 @@ func collate(a, b string) int {
 }
 
 // metadata fills in what the Feature's devcontainer-feature.json says; false
-// when nobody knows.
+// when it is not known.
 func (r *resolver) metadata(f *feature) bool {
 	name, src := "", []byte(nil)
 	switch {

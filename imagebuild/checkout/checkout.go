@@ -55,7 +55,7 @@ func (c Checkout) Date(ctx context.Context) (time.Time, error) {
 	return time.Unix(seconds, 0).UTC(), nil
 }
 
-// Describe fills in the labels that nobody gave. They are part of the digest, so none
+// Describe fills in the labels that were not given. They are part of the digest, so none
 // comes from the name or the tags of the image: one input has one digest, whatever it is
 // called.
 func (c Checkout) Describe(ctx context.Context, o *imagebuild.About) {

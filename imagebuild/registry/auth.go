@@ -47,7 +47,7 @@ type authEntry struct {
 }
 
 // For returns the credentials for a repository and what they came from, in
-// words; "" = nowhere, and nobody in particular asks.
+// words; "" = there are none, and the requests are anonymous.
 func (c Credentials) For(ctx context.Context, repo name.Repository) (auth authn.Authenticator, source string, err error) {
 	if c.Password != "" {
 		if c.Username == "" {
@@ -111,7 +111,7 @@ func (c Credentials) gitHubUser() string {
 	return "token"
 }
 
-// dockerFile is docker's configuration; "" = nobody says where it is.
+// dockerFile is docker's configuration; "" = neither DOCKER_CONFIG nor the home is known.
 func (c Credentials) dockerFile() string {
 	if dir := c.Getenv("DOCKER_CONFIG"); dir != "" {
 		return filepath.Join(dir, "config.json")

@@ -8,7 +8,7 @@
 //	artifact + tags ─► Push ───────────────────────────────┘─► Report
 //
 // Push makes an image visible last: blobs, manifests by digest, referrers, all
-// read back, and only then tags. Whoever follows a tag never meets half an image.
+// read back, and only then tags. A tag never leads to half an image.
 //
 // The HTTP exchange is our own, over go-containerregistry's transport for
 // authentication. docs/design.md says which tests its client did not pass.
@@ -41,9 +41,9 @@ type Options struct {
 	Transport   http.RoundTripper
 	// Sleep waits before a repetition, or until the context ends.
 	Sleep func(context.Context, time.Duration) error
-	// Stall is how long a transfer may stand still before it is begun anew.
+	// Stall is how long a transfer may stand still before it is begun again.
 	Stall time.Duration
-	// Notice tells people about a repetition; nil = nobody.
+	// Notice tells people about a repetition; nil = silent.
 	Notice func(string)
 }
 

@@ -34,7 +34,7 @@ type PushOptions struct {
 	// there, for signatures, also when every tag pointed there already; nil =
 	// nobody signs.
 	Sign func(ctx context.Context, ref string) error
-	// Progress is told about each blob; it must be safe for concurrent use. nil = nobody.
+	// Progress is told about each blob; it must be safe for concurrent use. nil = silent.
 	Progress func(Progress)
 }
 
@@ -277,7 +277,7 @@ func pushBlobs(ctx context.Context, c *Client, blobs []artifact.Blob, o PushOpti
 			missing = append(missing, i)
 		}
 	}
-	// The largest first: at the end nobody waits for one that began late.
+	// The largest first, so that the end does not wait for one that began late.
 	slices.SortStableFunc(missing, func(x, y int) int { return cmp.Compare(blobs[y].Size, blobs[x].Size) })
 	return each(ctx, o.Jobs, len(missing), func(ctx context.Context, n int) error {
 		i := missing[n]

@@ -122,7 +122,7 @@ func pause(err error, attempt int) (time.Duration, bool) {
 }
 
 // unreachable says what a person can do about a host that no repetition will
-// reach: nobody knows its name, or it is not who it should be. It is "" for a
+// reach: its name has no address, or its certificate is another server's. It is "" for a
 // failure that may pass, such as a name server that does not answer now. The
 // registries of this machine are asked with TLS and without, where one of the
 // two errors says nothing.

@@ -54,7 +54,7 @@ func (t Trust) Publish(certificates []byte, programsAreHere bool) error {
 	return nil
 }
 
-// Follow makes the files anew whenever the firewall publishes other certificates:
+// Follow makes the files again whenever the firewall publishes other certificates:
 // programs that start from then on trust them. It returns once it watches.
 func (t Trust) Follow() error {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)

@@ -104,7 +104,7 @@ func send(parcel io.Reader, pipe string, patience time.Duration) error {
 		return fail(err)
 	}
 	for begin := time.Now(); ; time.Sleep(2 * time.Millisecond) {
-		f, err := os.OpenFile(pipe, os.O_WRONLY|unix.O_NONBLOCK, 0) // ENXIO: nobody reads yet
+		f, err := os.OpenFile(pipe, os.O_WRONLY|unix.O_NONBLOCK, 0) // ENXIO: it has no reader yet
 		if (errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENXIO)) && time.Since(begin) < patience {
 			continue
 		}

@@ -39,7 +39,7 @@ func (t *trace) step(digest string) *step {
 	return s
 }
 
-// write shows what a status says anew.
+// write shows what is new in a status.
 func (t *trace) write(status []byte) error {
 	var text strings.Builder
 	err := fields(status, func(number protowire.Number, _ uint64, vertexOrLog []byte) error {

@@ -49,7 +49,7 @@ func (f *podmanFacts) user() int {
 }
 
 // lacks are the limits that it does not obey, although its form of Docker's API claims all:
-// on control groups of version 1, and those that nobody has delegated to its user.
+// on control groups of version 1, and those that are not delegated to its user.
 func (f *podmanFacts) lacks() (limits []string) {
 	for _, limit := range []struct{ name, controller string }{{"memory", "memory"}, {"cpus", "cpu"}, {"pids", "pids"}} {
 		if f.rootless() && !slices.Contains(f.Host.Controllers, limit.controller) {

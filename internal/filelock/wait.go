@@ -9,7 +9,7 @@ import (
 )
 
 // Wait opens the file name, which it makes with mode 0600, and holds it as Try does, as
-// soon as nobody else does. It errs with the cause of ctx when ctx ends before. Closing the
+// soon as no other process does. It errs with the cause of ctx when ctx ends before. Closing the
 // file ends the hold, and Remove leaves no file behind.
 func Wait(ctx context.Context, name string) (*os.File, error) {
 	for {
@@ -36,7 +36,7 @@ func Wait(ctx context.Context, name string) (*os.File, error) {
 	}
 }
 
-// Remove ends the hold of a file, as Wait returned it, and removes the file. Whoever waits for
+// Remove ends the hold of a file, as Wait returned it, and removes the file. A process that waits for
 // it gets a new one.
 func Remove(f *os.File) error {
 	if !HasName(f) {

@@ -24,7 +24,7 @@ type Reporter struct {
 	LogFile string       // the full log of the last step that failed; "" = none is kept
 	Log     *slog.Logger // gets steps at level info, lines of their logs at debug; nil = none
 
-	idle *idle // nil = nobody waits between steps
+	idle *idle // nil = no pause between steps is shown
 }
 
 // tick is how often lines are drawn again at most.

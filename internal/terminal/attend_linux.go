@@ -43,7 +43,7 @@ func Attend(from io.Reader, argv []string, tty bool) (code int, err error) {
 		defer slave.Close()
 		go func() {
 			defer close(shown)
-			_, _ = io.Copy(os.Stdout, master) // EIO when nobody has the terminal any more
+			_, _ = io.Copy(os.Stdout, master) // EIO once no process has the terminal open
 		}()
 	} else {
 		close(shown)

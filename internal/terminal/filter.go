@@ -217,7 +217,7 @@ func (f *Filter) endText() {
 func (f *Filter) Modes() string { return f.modes.on() }
 
 // Undo are sequences that take a terminal out of every mode that it is in. The Filter
-// begins anew.
+// begins again.
 func (f *Filter) Undo() string {
 	undo := f.modes.off()
 	f.modes = modes{saved: f.modes.saved, savedOrigin: f.modes.savedOrigin}

@@ -20,7 +20,7 @@ const (
 )
 
 // redrawPatience bounds the time between the two sizes that make a program draw its
-// screen anew. A program that is busy for longer sees only the second one, so it gets both
+// screen again. A program that is busy for longer sees only the second one, so it gets both
 // again, after twice the time. There are programs that never draw all of it.
 const (
 	redrawPatience = time.Second
@@ -83,7 +83,7 @@ func NewServer() *Server {
 	return s
 }
 
-// Sizes are the screen's, the newest one if nobody received those before.
+// Sizes are the screen's: the newest one, if earlier ones were not received.
 func (s *Server) Sizes() <-chan Size { return s.sizes }
 
 // Signals are those that the Client got. A Client that is lost counts as SIGHUP.

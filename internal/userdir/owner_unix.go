@@ -32,7 +32,7 @@ func CheckOwner(name string, info fs.FileInfo) error {
 }
 
 // othersWrite reports whether a file of the group gid can be written by others than the
-// user uid. A group of his own, which has his number, is nobody else: where users have
+// user uid. A group of his own, which has his number, has no other member: where users have
 // one, their files are group-writable by default.
 func othersWrite(mode fs.FileMode, gid, uid, usersGroup int) bool {
 	private := uid != 0 && gid == uid && usersGroup == uid

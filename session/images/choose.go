@@ -20,7 +20,7 @@ import (
 	"github.com/org/claude-sandbox/templates/scaffold"
 )
 
-// Choice is the image that a run takes where nobody named one.
+// Choice is the image that a run takes when the user names none.
 type Choice struct {
 	Name string // what the plan says; an image that is built is used by its id
 	Why  string // a sentence without an end

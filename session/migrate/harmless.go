@@ -83,7 +83,7 @@ func harmlessHost(host string) bool {
 
 // plain reports whether text is a few words, as names are, and nothing that was drawn at
 // random: few digits at the edges of words, few changes of case, and no run of consonants
-// that nobody can say.
+// that is no word.
 func plain(text string) bool {
 	const most, longestWord, mostDigits, short = 64, 28, 4, 5
 	if len(text) > most || !wordsForm.MatchString(text) || len(digit.FindAllString(text, -1)) > mostDigits {

@@ -141,7 +141,7 @@ func (r *Recipe) walk(root *os.Root, top, source string, ignored imagebuild.Igno
 			return nil
 		case entry.IsDir():
 			if entry.Name() == ".git" {
-				return fs.SkipDir // changes all the time, and nobody can read it
+				return fs.SkipDir // changes all the time, and is not readable
 			}
 			return nil
 		case !entry.Type().IsRegular():

@@ -5,7 +5,7 @@
 //	                          └─ In: the same bytes in a folder of their own ─► the engine's builder
 //
 // A project's Dockerfile is code of the project. Its RUN steps have the network, and
-// no firewall. So nobody builds it who has not accepted exactly these bytes, and
+// no firewall. So the user must accept exactly these bytes before it is built, and
 // nothing is read a second time: a file that changes meanwhile counts for nothing.
 // Of the build's context only files are read that the Dockerfile copies or mounts,
 // within bounds, and none through a link.

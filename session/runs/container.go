@@ -17,7 +17,7 @@ import (
 )
 
 // tailContainer has sbx-init print the log in the first of the containers that
-// runs, as nobody: everybody may read it.
+// runs, as the user nobody: every user may read it.
 func (log Log) tailContainer(ctx context.Context, follow bool, show func([]byte) error) error {
 	e, err := engine.Connect(ctx)
 	if err != nil {

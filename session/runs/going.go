@@ -46,7 +46,7 @@ func (h Home) Going(project, name string) (Run, error) {
 	return Run{}, exitcode.With(exitcode.NoInput, diag.WithHint(errors.New("no run goes on"), "start one with 'sbx-devc run'"))
 }
 
-// Until something is said of a start, and until nobody waits for it any more.
+// Until something is said of a start, and until its reader has gone.
 const (
 	silentStart   = 2 * time.Second
 	startPatience = 5 * time.Minute

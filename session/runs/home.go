@@ -192,7 +192,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// CheckNameFree errs when a run that goes on has the name: by the name nobody could tell
+// CheckNameFree errs when a run that goes on has the name: the name would not tell
 // the two apart.
 func (h Home) CheckNameFree(name string) error {
 	for id, folder := range h.newest() {

@@ -27,7 +27,7 @@ import (
 // Log is an audit log, in a file here or in a container, and what is known about it.
 type Log struct {
 	Title  string           // the run's name, the file's, or the project's folder
-	Policy *firewall.Policy // that it was made under; nil when nobody kept it
+	Policy *firewall.Policy // that it was made under; nil when it was not kept
 	Keys   []credential.Use // what the keys of a run that is over did
 
 	file       string   // "" = it is in a container

@@ -32,7 +32,7 @@ type Keep struct {
 	Days int // those that are at most so old
 }
 
-// DefaultKeep holds where nobody says anything.
+// DefaultKeep holds unless the user says otherwise.
 var DefaultKeep = Keep{Runs: 50, Days: 30}
 
 // commitsFiles are where a run keeps the commits that the agent made, see

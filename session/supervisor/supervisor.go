@@ -29,7 +29,7 @@ type Options struct {
 // Run is a run whose person is at a terminal, here or at another process.
 type Run struct {
 	*terminal.Server
-	listener net.Listener  // nil = nobody else can join
+	listener net.Listener  // nil = no other terminal can join
 	left     chan struct{} // closed when the Client of this process has ended
 }
 

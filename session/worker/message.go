@@ -133,7 +133,7 @@ type writer struct {
 	mu   sync.Mutex
 	out  io.Writer
 	lost error
-	gone func() // called once when nobody reads any more
+	gone func() // called once when the reader has gone
 }
 
 func (w *writer) write(m Message) {

@@ -36,7 +36,7 @@ type Start func(ctx context.Context) (*Running, error)
 // MaxRequests is how many requests go on at once.
 const MaxRequests = 64
 
-// Serve answers the requests of in on out until in ends, ctx does, or nobody reads out. It
+// Serve answers the requests of in on out until in ends, ctx does, or the reader of out has gone. It
 // returns when everything that was started has ended, with why out could not be written.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, start Start) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -210,7 +210,7 @@ func (s *server) ensure(ctx context.Context) (Message, error) {
 	return Message{Type: "ready", Place: Place{r.ID(), r.Folder, &started}}, nil
 }
 
-// watch waits for the end of the sandbox, and says it when nobody asked for it.
+// watch waits for the end of the sandbox, and says it when no request asked for it.
 func (s *server) watch(r *running) {
 	r.err = <-r.Ended
 	s.mu.Lock()

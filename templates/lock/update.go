@@ -116,7 +116,7 @@ func Update(l *Lock, in Input, initSHA256 map[string]string, read func(path stri
 }
 
 // withoutReturns returns text with line feeds alone: git on Windows checks it out
-// with carriage returns, which are nobody's edit.
+// with carriage returns, which no one typed.
 func withoutReturns(text []byte) []byte {
 	return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 }

@@ -62,7 +62,7 @@ func Choose(r Request, report detect.Report) (lock.Input, error) {
 	return c, nil
 }
 
-// useLanguage takes the image of a language of the project, where nobody chose
+// useLanguage takes the image of a language of the project, when the user did not choose
 // another one: as the template's own, or to copy tools from.
 func useLanguage(c *lock.Input, l detect.Language) {
 	if l.Template == c.Template {

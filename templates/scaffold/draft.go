@@ -149,7 +149,7 @@ func quoted(entries []string) []string {
 	return entries
 }
 
-// inTheWay is templates.InTheWay with the kind of its error: where nobody may
+// inTheWay is templates.InTheWay with the kind of its error: where no one may
 // look, nothing can be written either.
 func inTheWay(dir Folder, files []templates.File) ([]string, error) {
 	existing, err := templates.InTheWay(string(dir), files)

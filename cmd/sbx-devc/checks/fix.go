@@ -118,7 +118,7 @@ type fixer struct {
 	*cli.App
 	fixOptions
 	choices *selection.Choices
-	dialog  *dialog // nil = nobody is asked
+	dialog  *dialog // nil = the command asks nothing
 }
 
 // path corrects what one argument names and returns how many files change.

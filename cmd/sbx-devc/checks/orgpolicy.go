@@ -15,7 +15,7 @@ import (
 )
 
 // readPolicy reads an organisation's policy: a file, or the one file of an artifact in a
-// registry, which is named by its digest so that nobody can change it.
+// registry, which is named by its digest, so it cannot change.
 func readPolicy(ctx context.Context, a *cli.App, name string) (*org.Policy, error) {
 	if !strings.Contains(name, "@sha256:") {
 		policy, err := org.Read(name)

@@ -199,7 +199,7 @@ func discover(a *cli.App, path string) ([]string, error) {
 
 var errTerminal = errors.New("standard input is a terminal")
 
-// piped reads a configuration from standard input, and from nobody's keyboard.
+// piped reads a configuration from standard input, unless that is a terminal.
 func piped(a *cli.App) ([]byte, error) {
 	if cli.IsTerminal(a.Stdin) {
 		return nil, diag.WithHint(errTerminal,

@@ -19,7 +19,7 @@ import (
 )
 
 // extend puts the firewall Feature into the dev container that is there; to is
-// whom to ask about hosts, nil = nobody.
+// the terminal to ask about hosts, nil = do not ask.
 func extend(ctx context.Context, a *cli.App, to *ask.Terminal, o initOptions, dir scaffold.Folder, report detect.Report) error {
 	in, err := scaffold.Choose(o.Request, report)
 	if err != nil {

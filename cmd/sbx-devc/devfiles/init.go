@@ -109,7 +109,7 @@ func create(ctx context.Context, a *cli.App, o initOptions, dir scaffold.Folder)
 	if err := workspace.CheckFolder(string(dir)); err != nil {
 		return exitcode.With(sandbox.ExitCode(err), err)
 	}
-	var to *ask.Terminal // nil = ask nobody
+	var to *ask.Terminal // nil = do not ask
 	if !o.yes && !o.dryRun {
 		to = a.Questions()
 	}
@@ -150,7 +150,7 @@ func create(ctx context.Context, a *cli.App, o initOptions, dir scaffold.Folder)
 }
 
 // propose drafts the dev container, and says what it is made of and why. to asks about it;
-// nil = nobody is asked.
+// nil = do not ask.
 func propose(ctx context.Context, a *cli.App, to *ask.Terminal, o initOptions, dir scaffold.Folder, report detect.Report) (
 	*scaffold.Draft, error) {
 	in, err := scaffold.Choose(o.Request, report)

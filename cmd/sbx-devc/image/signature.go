@@ -25,7 +25,7 @@ func (s *signing) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&s.cosign.Args, "sign-flag", nil, "a further flag for cosign sign, such as --signing-config=FILE (repeatable)")
 }
 
-// signer returns what signs an image by digest; nil = nobody does.
+// signer returns the function that signs an image by digest; nil = do not sign.
 func signer(a *cli.App, s signing, c registry.Credentials) (sign.Func, error) {
 	switch s.program {
 	case "":

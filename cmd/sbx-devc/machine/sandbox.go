@@ -28,7 +28,7 @@ type sandboxState struct {
 	SchemaVersion int    `json:"schemaVersion"`
 	Inside        bool   `json:"inside"`  // this program runs in a sandbox of ours
 	Sandbox       string `json:"sandbox"` // settings.SandboxModes
-	Origin        string `json:"origin"`  // who said none; "" = nobody
+	Origin        string `json:"origin"`  // the file or flag that said none; "" = neither did
 	Program       string `json:"program"`
 	Claude        string `json:"claude"`
 	Engine        string `json:"engine"` // "" = none answers
