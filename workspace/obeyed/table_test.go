@@ -18,6 +18,7 @@ func TestClassesOfFiles(t *testing.T) {
 		".hg/hgrc": Git, ".jj/repo/config.toml": Git, ".sl/config": Git, "sub/.git": Git, "sub/.git/config": Git, ".gitattributes": Git,
 		".aider.conf.yml": Agent, ".kilocode/mcp.json": Agent, "crush.json": Agent, ".junie/x": Agent, ".factory/y": Agent, ".amp/z": Agent, "CLAUDE.md": Agent, "pkg/CLAUDE.md": Agent, "AGENTS.md": Agent,
 		"lefthook.json": Hook, ".config/lefthook.yml": Hook, "lint-staged.config.mjs": Hook, "prek.toml": Hook, "hk.pkl": Hook, ".husky/pre-commit": Hook, ".pre-commit-config.yaml": Hook,
+		".venv/bin/activate.fish": Editor, "analysis_options.yaml": Editor, "docs/book.toml": Build, ".pytest.ini": Build, "a/.release-it.json": Build,
 		".yarnrc.yml": Build, "web/package.json": Build, "Makefile": Build, "go.mod": Build, "pyproject.toml": Build, "Dockerfile": Build, "Dockerfile.dev": Build, "yarn.lock": Build, "conftest.py": Build,
 		"App.xcodeproj/project.pbxproj": Editor, "App.xcodeproj/xcshareddata/xcschemes/App.xcscheme": Editor, "App.xcworkspace/contents.xcworkspacedata": Editor,
 		// CI reads the root of a repository only
