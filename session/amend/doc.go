@@ -1,7 +1,7 @@
 // Package amend changes which hosts a project may reach: in its settings, and in
 // what runs of it at this moment.
 //
-//	sbx-devc allow HOST ─► Request ─ Judge ─► Edit: the new text, what it changes, what needs none
+//	sbx-devc allow HOST ─► Request ─ judge ─► Edit: the new text, what it changes, what needs none
 //	                                   ▲        │
 //	      sandbox.jsonc ─ settings.ReadFile     ├─► Place.Edit: written whole, under a lock; trust is kept
 //	                                            │

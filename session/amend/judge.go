@@ -86,18 +86,9 @@ func (e Errors) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-// Judge decides a request for a settings file that is valid. It refuses entries
-// that are none, allowed entries that the file denies, and entries to remove that are
+// decide decides a request for a settings file that is valid, and returns the file as it becomes. It
+// refuses entries that are none, allowed entries that the file denies, and entries to remove that are
 // not there, all of them at once as Errors. An entry that needs no change is noted.
-func Judge(file *settings.File, r Request) (*Edit, error) {
-	after, notes, err := decide(file, r)
-	if err != nil {
-		return nil, err
-	}
-	return &Edit{Before: file.Source, After: after.Source, Notes: notes}, nil
-}
-
-// decide is Judge, with the file as it becomes.
 func decide(file *settings.File, r Request) (after *settings.File, notes []string, err error) {
 	j := judge{file: file, policy: file.Settings.Policy().InMode(firewall.ModeAllowlist), request: r}
 	r.Entries = slices.Clone(r.Entries)

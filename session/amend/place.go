@@ -106,7 +106,7 @@ func (p Place) Read() (*settings.File, error) {
 // Edit carries a request out in the file: whole or not at all, with its permissions,
 // and not over what somebody else wrote meanwhile. trusted reports that the user has
 // accepted the file as it is now: he had accepted it before, or it is new. Errors are
-// those of Read and Judge, ErrBusy and the file system's.
+// those of Read and of the request's judge, ErrBusy and the file system's.
 func (p Place) Edit(r Request) (edit *Edit, trusted bool, err error) {
 	lock, err := hold(p.Lock)
 	if err != nil {

@@ -101,7 +101,7 @@ func (j Joining) write(p Place) error {
 // Config is the path of the project's devcontainer.json.
 func (p Place) Config() string { return scaffold.Folder(p.Project).Path(scaffold.ConfigPath) }
 
-// judge is Judge, with the network that the dev container needs for it.
+// judge decides a request, with the network that the dev container needs for it.
 func (p Place) judge(file *settings.File, r Request) (*Edit, error) {
 	after, notes, err := decide(file, r)
 	if err != nil {
