@@ -32,7 +32,7 @@ func completeValues(a *cli.App, root *cobra.Command) {
 		"validate": {"format": fixed("text", "json", "sarif", "github", "rdjson"), "fail-on": fixed("error", "warning", "note"),
 			"rule": selection.Words, "ignore": selection.Words},
 		"fix":       {"rule": func() []string { return checks.RuleWords(true) }, "ignore": selection.Words},
-		"rules":     {"format": fixed("text", "json", "markdown")},
+		"rules":     {"format": fixed("text", "json")},
 		"explain":   {"": func() []string { return checks.RuleWords(false) }},
 		"effective": {"format": fixed("text", "json")},
 		"run": {

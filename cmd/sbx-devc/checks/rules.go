@@ -26,7 +26,7 @@ wrong. "*" marks those that 'sbx-devc fix' can correct.`,
 		Annotations: map[string]string{cli.AnnotationChecker: ""},
 		RunE:        func(*cobra.Command, []string) error { return rules(a.Stdout, format) },
 	}
-	cmd.Flags().StringVar(&format, "format", "text", "text, json or markdown (docs/checks.md and docs/checks)")
+	cmd.Flags().StringVar(&format, "format", "text", "text or json")
 	return cmd
 }
 
@@ -37,10 +37,8 @@ func rules(to io.Writer, format string) error {
 		err = rulesText(to)
 	case "json":
 		err = rulesJSON(to)
-	case "markdown":
-		err = rulesMarkdown(to)
 	default:
-		return exitcode.With(exitcode.CheckUsage, cli.UnknownValue("format", format, "text", "json", "markdown"))
+		return exitcode.With(exitcode.CheckUsage, cli.UnknownValue("format", format, "text", "json"))
 	}
 	if err != nil {
 		return exitcode.With(exitcode.NoCheck, err)
@@ -91,20 +89,6 @@ func rulesJSON(w io.Writer) error {
 		SchemaVersion int    `json:"schemaVersion"`
 		Rules         []rule `json:"rules"`
 	}{1, list})
-}
-
-// rulesMarkdown writes the pages of the documentation one after another.
-func rulesMarkdown(w io.Writer) error {
-	pages, err := manual.Pages()
-	if err != nil {
-		return err
-	}
-	for _, p := range pages {
-		if _, err := io.WriteString(w, p.Text); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // RuleWords are the ids and names of the rules, or of those that fix can correct.
