@@ -340,10 +340,6 @@ func (w *walk) do(j journey) {
 	w.bases()
 	w.removesImage()
 	w.sh("the user commits init's files", w.top, "git add -A && git commit -q -m 'A dev container'")
-	if w.uid == 0 { // the agent never is root
-		w.step("chown -R 1000:1000 .", "", nil)
-		w.sh("root's git", w.dir, "git config --global safe.directory '*'")
-	}
 	if j.before != "" {
 		w.step(j.before, "", nil)
 	}
@@ -364,9 +360,6 @@ func (w *walk) do(j journey) {
 	branch := strings.TrimSpace(w.sh("the agent's branch", w.dir, "git for-each-ref --format='%(refname:short)' 'refs/heads/sbx/*' | tail -n 1"))
 	w.sh("the user merges", w.top, "git stash -q -u || true; git merge -q --no-edit "+branch+" 2>&1")
 	w.sh("afterwards", w.top, j.check+"\ntest -n \"$(git log --format=%s | grep 'The user, meanwhile')\" && test -z \"$(git status --short)\"")
-	if w.uid == 0 {
-		w.sh("root's files", w.top, "chown -R 1000:1000 .")
-	}
 	if j.again != "" {
 		begin, steps, words := time.Now(), w.steps, w.words
 		w.agentDoes(j.again)

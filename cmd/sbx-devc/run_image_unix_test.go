@@ -86,23 +86,36 @@ func TestTheAgentIsAUserInTheDefaultImage(t *testing.T) {
 	}
 }
 
-// A project that the agent could not change ends before anything starts, with the
-// command that helps.
-func TestAProjectOfRootsIsRefused(t *testing.T) {
+// A project of root's is changed on a copy, of which apply takes the work. Where the user wants
+// the folder itself, the run ends before anything starts, with the command that helps.
+func TestAProjectOfRoots(t *testing.T) {
 	testenv.Root(t)
 	cmd := runProgram(t, []string{scripted(t, "touch x")})
 	if err := os.Chown(cmd.Dir, 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	cmd.Stdin = strings.NewReader("go")
-	out, err := cmd.CombinedOutput()
-	if exitCodeOf(err) != exitRefused || !strings.Contains(string(out), "chown -R 1000:1000") || !strings.Contains(string(out), "--accept-read-only") {
-		t.Errorf("%v: %s", err, out)
+	with := func(args ...string) (code int, out string) {
+		again := exec.Command(cmd.Path, args...)
+		again.Env, again.Dir, again.Stdin = cmd.Env, cmd.Dir, strings.NewReader("go")
+		text, err := again.CombinedOutput()
+		return exitCodeOf(err), string(text)
 	}
-	again := exec.Command(cmd.Path, append(cmd.Args[1:], "--accept-read-only")...)
-	again.Env, again.Dir, again.Stdin = cmd.Env, cmd.Dir, strings.NewReader("go")
-	if out, err := again.CombinedOutput(); err != nil || !strings.Contains(string(out), "the agent can read "+cmd.Dir+" and not change it") {
-		t.Errorf("accepted: %v: %s", err, out)
+	isThere := func() bool {
+		_, err := os.Lstat(filepath.Join(cmd.Dir, "x"))
+		return err == nil
+	}
+	code, out := with(append(cmd.Args[1:], "--workspace", "bind")...)
+	if code != exitRefused || !strings.Contains(out, "chown -R 1000:1000") || !strings.Contains(out, "--accept-read-only") {
+		t.Errorf("the folder itself: exit %d: %s", code, out)
+	}
+	if code, out = with(append(cmd.Args[1:], "--accept-read-only")...); code != 0 || !strings.Contains(out, "the agent can read "+cmd.Dir+" and not change it") {
+		t.Errorf("accepted: exit %d: %s", code, out)
+	}
+	if code, out = with(cmd.Args[1:]...); code != 0 || !strings.Contains(out, "note: the project belongs to root") || isThere() {
+		t.Errorf("a copy: exit %d, taken %v: %s", code, isThere(), out)
+	}
+	if code, out = with("apply"); code != 0 || !isThere() {
+		t.Errorf("apply: exit %d: %s", code, out)
 	}
 }
 

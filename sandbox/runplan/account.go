@@ -1,6 +1,7 @@
 package runplan
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -81,27 +82,31 @@ func closedProject(o Options, w *workspace.Workspace, uid, gid int) (warnings []
 	if w.Writable {
 		return warnings, nil
 	}
-	why, hint := "it does not let its owner write", fmt.Sprintf("'chmod u+w %q' lets it", w.Dir)
+	why, hint := errors.New("it does not let its owner write"), fmt.Sprintf("'chmod u+w %q' lets it", w.Dir)
 	switch {
 	case w.ReadOnly:
-		why, hint = "its file system is read-only", "run it on a copy"
+		why, hint = errors.New("its file system is read-only"), "run it on a copy"
 	case w.UID == 0:
-		why = fmt.Sprintf("it belongs to root, and the agent is user %d", uid)
+		why = fmt.Errorf("%w, and the agent is user %d", ErrOfRoot, uid)
 		hint = fmt.Sprintf("'%s' lets it, and 'git config --global --add safe.directory %q' is for your own git then", chown, w.Dir)
 		if o.InputsNotFlags {
 			hint = fmt.Sprintf("set workspace_mode: copy, where its changes are in patch_file alone, or add a step before: '%s'", chown)
 		}
 	}
-	text := fmt.Sprintf("the agent can read %s and not change it: %s", w.Dir, why)
+	text := fmt.Errorf("the agent can read %s and not change it: %w", w.Dir, why)
 	if o.AcceptReadOnly {
-		return append(warnings, text), nil
+		return append(warnings, text.Error()), nil
 	}
 	if !o.InputsNotFlags {
 		hint += "; --accept-read-only is for a run that only reads"
 	}
-	refusal = diag.WithHint(fmt.Errorf("%w: %s", workspace.ErrRefused, text), "%s", hint)
-	return append(warnings, text+": "+hint), refusal
+	refusal = diag.WithHint(fmt.Errorf("%w: %w", workspace.ErrRefused, text), "%s", hint)
+	return append(warnings, text.Error()+": "+hint), refusal
 }
+
+// ErrOfRoot reports a project that the agent can only read because it is root's. A copy of it
+// is the agent's own.
+var ErrOfRoot = errors.New("it belongs to root")
 
 // Closed is the error of a run whose agent could not change the project, nil where it
 // can or the user has accepted that. Ask before anything is brought or started.

@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 
@@ -31,9 +32,9 @@ type decided struct {
 	plan   *runplan.Plan
 	choice images.Choice
 	home   []sandbox.HomeFile // that Claude's own folder begins with
-	// clone plans the same run on a clone of the project; nil = the user or a settings file
+	// in plans the same run with the project in another way; nil = the user or a settings file
 	// says how the agent has it.
-	clone func() (*runplan.Plan, error)
+	in func(workspace.Mode) (*runplan.Plan, error)
 }
 
 // decide plans the run that the flags ask for in a place.
@@ -70,13 +71,29 @@ func decide(ctx context.Context, a *cli.App, at place, o *Options) (d decided, e
 		return d, PlanError(a, err)
 	}
 	if effective.Workspace.Mode == "" {
-		d.clone = func() (*runplan.Plan, error) {
-			effective.Workspace.Mode = string(workspace.Clone)
+		d.in = func(mode workspace.Mode) (*runplan.Plan, error) {
+			effective.Workspace.Mode = string(mode)
 			return project.Plan(options, effective)
+		}
+		if err := d.copyOfRoots(); err != nil {
+			return d, PlanError(a, err)
 		}
 	}
 	d.choice, d.home = project.Choice, append(texts, earlier.Files(d.plan.Agent.WorkingDir)...)
 	return d, nil
+}
+
+// copyOfRoots plans the run on a copy where the project is root's, as on a server: the agent
+// never is root, and could not change it.
+func (d *decided) copyOfRoots() (err error) {
+	if !errors.Is(d.plan.Closed(), runplan.ErrOfRoot) {
+		return nil
+	}
+	if d.plan, err = d.in(workspace.Copy); err == nil {
+		d.plan.Notes = append(d.plan.Notes, "the project belongs to root, and the agent does not work as root: it gets a copy "+
+			"(--workspace copy), and 'sbx-devc apply' takes its work")
+	}
+	return err
 }
 
 // runOptions are what the flags and the user's own files ask for. It reads nothing of the

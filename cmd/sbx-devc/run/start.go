@@ -21,6 +21,7 @@ import (
 	"github.com/org/claude-sandbox/session/accept"
 	"github.com/org/claude-sandbox/session/images"
 	"github.com/org/claude-sandbox/session/journal"
+	"github.com/org/claude-sandbox/workspace"
 )
 
 // run does one run in a place, from flags to exit code.
@@ -132,10 +133,10 @@ func (l *launch) start(ctx context.Context) (err error) {
 // the project's own folder gets a clone, unless the user chose how the agent has it.
 func (l *launch) connect(ctx context.Context) (*engine.Engine, error) {
 	e, err := session.FittingEngine(ctx, l.plan, session.SilentEngine, l.host.Say)
-	if l.clone == nil || !errors.Is(err, runplan.ErrOwners) {
+	if l.in == nil || !errors.Is(err, runplan.ErrOwners) {
 		return e, err
 	}
-	plan, failure := l.clone()
+	plan, failure := l.in(workspace.Clone)
 	if failure != nil { // err says what else there is
 		return nil, err
 	}
