@@ -34,6 +34,9 @@ type Row struct {
 	marks []mark     // when it happened, in the order of the records
 }
 
+// IsAbsent reports whether the name does not exist, so that nothing was reached by it.
+func (r Row) IsAbsent() bool { return r.Rule == audit.RuleAbsent }
+
 // Process is who asked, as far as the firewall could see. All of it but UID is
 // the agent's own word: a program can name itself as it likes.
 type Process struct {

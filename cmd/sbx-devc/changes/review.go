@@ -150,6 +150,10 @@ func checkGlobs(lists ...[]string) error {
 	return nil
 }
 
+// maxDone is how many paths are named with which all went well, such as those of
+// node_modules; what is left alone is always named.
+const maxDone = 20
+
 // settle makes the decisions true and says what was done.
 func settle(a *cli.App, run *decision.Run, decided decision.Taken) error {
 	if len(decided) == 0 {
@@ -160,7 +164,7 @@ func settle(a *cli.App, run *decision.Run, decided decision.Taken) error {
 		code, _ := exitcode.Of(err, exitcode.Internal)
 		return exitcode.With(code, err)
 	}
-	code := exitcode.Failed
+	code, done := exitcode.Failed, 0
 	for _, o := range settled.Outcomes {
 		switch {
 		case o.Err != nil:
@@ -169,8 +173,13 @@ func settle(a *cli.App, run *decision.Run, decided decision.Taken) error {
 				code = exitcode.CantWrite
 			}
 		case o.Done != "":
-			a.SayLine("%s: %s", o.Path, o.Done)
+			if done++; done <= maxDone {
+				a.SayLine("%s: %s", o.Path, o.Done)
+			}
 		}
+	}
+	if done > maxDone {
+		a.SayLine("and %d more", done-maxDone)
 	}
 	a.SayLine("%s accepted, %d refused", visible.Count(settled.Accepted, "change"), settled.Refused)
 	if settled.Left > 0 {

@@ -89,7 +89,7 @@ func propose(ctx context.Context, a *cli.App, o learnOptions, args []string) err
 	_, statErr := os.Lstat(o.file)
 	missing := errors.Is(statErr, fs.ErrNotExist) && projects.IsDefaultSettings(o.file)
 	if missing && !o.write && !o.enforce && o.format == "diff" {
-		fmt.Fprintf(a.Stderr, "sbx-devc: note: the project has no %s, so these are flags for 'run'\n", filepath.ToSlash(projects.DefaultSettings))
+		fmt.Fprintf(a.Stderr, "sbx-devc: note: the project has no %s, so these are flags for 'run'; 'sbx-devc allow' takes hosts for all runs\n", filepath.ToSlash(projects.DefaultSettings))
 		o.format = "flags"
 	}
 	if o.format != "diff" {
@@ -171,7 +171,7 @@ func settingsToExtend(file string) (*settings.File, error) {
 	info, err := os.Lstat(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("there are no settings at %s", file),
-			"name them with --file, write them with 'sbx-devc init', or ask for --format flags"))
+			"'sbx-devc allow HOST' makes them, or 'sbx-devc init'; --file names others, and --format flags needs none"))
 	}
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("reading %s: it is no regular file", file)

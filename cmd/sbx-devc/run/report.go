@@ -91,8 +91,18 @@ func reportNetwork(a *cli.App, r *sandbox.Result, mode firewall.Mode) {
 		return row.Verdict == firewall.Allow && !isUnlisted(row)
 	})
 	fmt.Fprintln(a.Stderr)
-	if allowed := len(r.Egress.Rows) - len(lacking.Rows); allowed > 0 && len(lacking.Rows) == 0 {
-		fmt.Fprintf(a.Stderr, "the agent reached %s, and nothing was refused\n", visible.Count(allowed, "allowed host"))
+	if len(r.Egress.Rows) > 0 && len(lacking.Rows) == 0 {
+		var absent []string
+		for _, row := range r.Egress.Rows {
+			if row.IsAbsent() {
+				absent = append(absent, visible.Line(row.Host))
+			}
+		}
+		line := fmt.Sprintf("the agent reached %s, and nothing was refused", visible.Count(len(r.Egress.Rows)-len(absent), "allowed host"))
+		if len(absent) > 0 {
+			line += "; no such name: " + strings.Join(absent[:min(len(absent), maxEndRows)], ", ")
+		}
+		fmt.Fprintln(a.Stderr, line)
 		return
 	}
 	_ = lacking.First(maxEndRows).WriteRunText(a.Stderr, projects.Flag(r.SettingsFolder))

@@ -87,3 +87,21 @@ func TestTheEndNamesOnlyCommandsThatWork(t *testing.T) {
 		t.Error(said)
 	}
 }
+
+// A name that does not exist was not reached, in mode audit neither, where its rule says so.
+func TestTheEndDoesNotCallAnAbsentNameReached(t *testing.T) {
+	policy, problems := firewall.NewPolicy(firewall.Network{Mode: firewall.ModeAudit, Allow: []string{"a.example"}})
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	r := endOfRun(t, false)
+	r.Egress = report.New([]audit.Record{
+		{Verdict: firewall.Allow, Layer: audit.LayerDNS, Name: "a.example", Rule: "a.example"},
+		{Verdict: firewall.Allow, Layer: audit.LayerDNS, Name: "typo.example", Rule: audit.RuleAbsent, Reason: "would be denied"},
+	}, policy)
+	var out bytes.Buffer
+	Report(&cli.App{Stderr: &out}, r, firewall.ModeAudit)
+	if !strings.Contains(out.String(), "the agent reached 1 allowed host, and nothing was refused; no such name: typo.example\n") {
+		t.Error(out.String())
+	}
+}
