@@ -274,8 +274,8 @@ func homeFolder() string {
 }
 
 // CheckFolder refuses a folder that is more than a project: the whole machine, a
-// folder of its system, the user's home or one above. The error wraps ErrRefused.
-// A folder that is not there is none of these.
+// folder of its system, the user's home or one above; and a bare repository, which has no
+// files to work on. The error wraps ErrRefused. A folder that is not there is none of these.
 func CheckFolder(dir string) error {
 	full, err := filepath.Abs(dir)
 	if err != nil {
@@ -290,6 +290,12 @@ func CheckFolder(dir string) error {
 // Refuse refuses the folders that are more than a project, as CheckFolder does.
 func (w *Workspace) Refuse() error { return refuseFolder(w.Dir, w.Home) }
 
+// isBare reports whether git takes a folder for a bare repository.
+func isBare(dir string) bool {
+	head, err := os.Lstat(filepath.Join(dir, "HEAD"))
+	return err == nil && !head.IsDir() && bareKind(dir) == obeyed.BareFolder
+}
+
 func refuseFolder(dir, home string) error {
 	var why string
 	switch {
@@ -302,6 +308,9 @@ func refuseFolder(dir, home string) error {
 	case slices.ContainsFunc(systemFolders, func(folder string) bool { return Below(filepath.FromSlash(folder), dir) }),
 		slices.Contains(systemParents, filepath.ToSlash(dir)):
 		why = "it is part of this machine's system"
+	case isBare(dir):
+		return diag.WithHint(fmt.Errorf("%w: %s is a bare repository, which has no files to work on", ErrRefused, dir),
+			"work in a clone or a worktree of it: git worktree add ../work")
 	default:
 		return nil
 	}

@@ -35,7 +35,7 @@ func TestRunOnImagesOfOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cmd := runProgram(t, []string{scripted(t, "type claude >found; exec 2>refused; echo evil >>/.sbx-program/claude; "+
 				"echo evil >/.sbx-program/new; cat /.sbx-program/claude >copy; :")}, "--image", image)
-			repository := exec.Command("sh", "-c", "git init -q && chown -R --reference=. .git")
+			repository := exec.Command("sh", "-c", "git init -q && echo '*.bin filter=lfs' >.gitattributes && chown -R --reference=. .git .gitattributes")
 			repository.Dir = cmd.Dir
 			if out, err := repository.CombinedOutput(); err != nil {
 				t.Fatal(err, string(out))
@@ -47,6 +47,9 @@ func TestRunOnImagesOfOthers(t *testing.T) {
 			}
 			if !strings.Contains(stderr.String(), "has no git, and the agent cannot commit") {
 				t.Errorf("the image's lack of git is not said: %s", &stderr)
+			}
+			if !strings.Contains(stderr.String(), "has no git-lfs: the agent commits the whole content") {
+				t.Errorf("the image's lack of git-lfs is not said: %s", &stderr)
 			}
 			if found, err := os.ReadFile(filepath.Join(cmd.Dir, "found")); err != nil || string(found) != "claude is /.sbx-program/claude\n" {
 				t.Errorf("the agent finds %q: %v", found, err)
@@ -62,6 +65,25 @@ func TestRunOnImagesOfOthers(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// In the default image the agent commits pointers of Git LFS's files, as the user does.
+func TestFilesOfLFSInTheDefaultImage(t *testing.T) {
+	cmd := runProgram(t, []string{scripted(t, "echo large >a.bin && git add a.bin && git commit -q -m x && git cat-file -p HEAD:a.bin >pointer && git status --porcelain a.bin >>pointer")})
+	repository := exec.Command("sh", "-c", "git init -q && echo '*.bin filter=lfs diff=lfs merge=lfs -text' >.gitattributes && chown -R --reference=. .git .gitattributes")
+	repository.Dir = cmd.Dir
+	if out, err := repository.CombinedOutput(); err != nil {
+		t.Fatal(err, string(out))
+	}
+	cmd.Stdin = strings.NewReader("go")
+	out, err := cmd.CombinedOutput()
+	pointer, _ := os.ReadFile(filepath.Join(cmd.Dir, "pointer"))
+	if err != nil || !strings.HasPrefix(string(pointer), "version https://git-lfs.github.com/spec/v1\n") || !strings.HasSuffix(string(pointer), "size 6\n") {
+		t.Errorf("%v: %q\n%s", err, pointer, out)
+	}
+	if strings.Contains(string(out), "git-lfs") {
+		t.Errorf("it says that something is missing: %s", out)
 	}
 }
 

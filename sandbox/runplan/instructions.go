@@ -31,13 +31,9 @@ func notes(o Options, w *workspace.Workspace, mode firewall.Mode) (out []string)
 		}
 		out = append(out, fmt.Sprintf("the preset github leaves %s closed in a run, and %s opens it", Gists, open))
 	}
-	if len(w.Filters) > 0 {
-		text := "git in the sandbox has none of this machine's filters (" + strings.Join(w.Filters, ", ") + " in .gitattributes): " +
-			"what the agent commits of such files is their whole content, unless the image brings the filter"
-		if slices.Contains(w.Filters, "lfs") {
-			text += "; 'git add --renormalize .' here makes LFS's pointers of it again"
-		}
-		out = append(out, text)
+	if filters := slices.DeleteFunc(slices.Clone(w.Filters), func(f string) bool { return f == "lfs" }); len(filters) > 0 {
+		out = append(out, "git in the sandbox has none of this machine's filters ("+strings.Join(filters, ", ")+" in .gitattributes): "+
+			"what the agent commits of such files is their whole content, unless the image brings the filter")
 	}
 	if w.Owner.IsDefault && !o.InputsNotFlags &&
 		slices.ContainsFunc(w.Git.Repositories, func(r gitdir.Repository) bool { return len(r.Stores) > 0 }) {

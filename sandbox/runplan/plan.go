@@ -97,6 +97,7 @@ type Place struct {
 	Folder string       // the project's
 	Git    gitdir.Facts // its repositories
 	Owner  gitdir.Owner // the agent's user, and as whom it commits
+	LFS    bool         // files of the project are Git LFS's
 	closed error        // see Closed
 }
 
@@ -134,7 +135,8 @@ func (o Options) Plan(accepted settings.Accepted, f Facts) (*Plan, error) {
 	p := &Plan{
 		ID: o.ID, Name: o.Name, Network: s.Network, Policy: accepted.Policy(), Project: project,
 		Timeout: Duration(s.Limits.Timeout), Disk: s.Limits.Disk, Budgets: s.Budgets, Models: s.Models,
-		Place: Place{Mode: mode, Folder: f.Workspace.Dir, Git: f.Workspace.Git, Owner: f.Workspace.Owner},
+		Place: Place{Mode: mode, Folder: f.Workspace.Dir, Git: f.Workspace.Git, Owner: f.Workspace.Owner,
+			LFS: slices.Contains(f.Workspace.Filters, "lfs")},
 	}
 	p.Place.Owner.UID, p.Place.Owner.GID = agentUser(o, f.Workspace, mode)
 	if mode != workspace.None {

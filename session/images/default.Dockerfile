@@ -6,7 +6,7 @@ RUN set -eu; \
     export DEBIAN_FRONTEND=noninteractive; \
     apt-get update; \
     apt-get install -y --no-install-recommends \
-      bash bind9-dnsutils bzip2 ca-certificates curl file g++ gcc git iproute2 jq less libc6-dev make openssh-client patch \
+      bash bind9-dnsutils bzip2 ca-certificates curl file g++ gcc git git-lfs iproute2 jq less libc6-dev make openssh-client patch \
       pkg-config procps python3 python3-dev python3-pip python3-venv ripgrep tzdata unzip xz-utils zip; \
     rm -rf /var/lib/apt/lists/*; \
     if command -v corepack >/dev/null; then corepack enable; fi

@@ -181,6 +181,10 @@ func (i Images) giveClaude(ctx context.Context, plan *runplan.Plan, image engine
 		plan.Notes = append(plan.Notes, fmt.Sprintf("the image %s has no git, and the agent cannot commit: install git in it, such as with "+
 			"'apt-get install git'", plan.Agent.Image))
 	}
+	if !s.LFS && plan.Place.LFS {
+		plan.Notes = append(plan.Notes, fmt.Sprintf("the image %s has no git-lfs: the agent commits the whole content of LFS's files; "+
+			"install git-lfs in it, or make pointers of them here afterwards: 'git add --renormalize .'", plan.Agent.Image))
+	}
 	switch {
 	case chosen && s.Claude || s.Closed:
 		return nil

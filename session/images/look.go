@@ -18,6 +18,7 @@ type seen struct {
 	Libc     string // npm.Glibc, npm.Musl or "" for neither
 	Bash     bool   // or zsh: a shell that Claude's Bash tool takes
 	Git      bool   // where images usually have it
+	LFS      bool   // git-lfs, in such a place
 	InTheWay string // one of runplan.MountPlaces that an image must not have so; "" = none
 	Links    bool   // a place of runplan.AccountFiles is more than a plain file
 }
@@ -31,6 +32,7 @@ var loaders = map[string]map[string]string{
 var (
 	shells = []string{"/bin/bash", "/usr/bin/bash", "/bin/zsh", "/usr/bin/zsh"}
 	gits   = []string{"/usr/bin/git", "/usr/local/bin/git", "/bin/git"}
+	lfs    = []string{"/usr/bin/git-lfs", "/usr/local/bin/git-lfs", "/bin/git-lfs"}
 )
 
 // look looks into an image, once for each id.
@@ -40,17 +42,18 @@ func (i Images) look(ctx context.Context, image engine.Image, claude string) (se
 	if err != nil {
 		return s, err
 	}
-	err = blobs.Know(fmt.Sprintf("agent's image 7 %s %s %s", image.ID, image.Arch, claude), &s, func() error {
+	err = blobs.Know(fmt.Sprintf("agent's image 8 %s %s %s", image.ID, image.Arch, claude), &s, func() error {
 		loader := loaders[image.Arch]
 		files, err := i.Engine.ImageFiles(ctx, image.ID,
-			slices.Concat([]string{claude, loader[npm.Glibc], loader[npm.Musl], "/etc"}, shells, gits, runplan.AccountFiles(),
+			slices.Concat([]string{claude, loader[npm.Glibc], loader[npm.Musl], "/etc"}, shells, gits, lfs, runplan.AccountFiles(),
 				slices.Collect(maps.Keys(runplan.MountPlaces())))...)
 		if err != nil {
 			return err
 		}
 		has := func(path string) bool { _, ok := files[path]; return ok }
 		s = seen{Claude: has(claude), Closed: files[claude] == 0o111 && claude == runplan.DefaultClaudePath,
-			Bash: slices.ContainsFunc(shells, has), Git: slices.ContainsFunc(gits, has)}
+			Bash: slices.ContainsFunc(shells, has), Git: slices.ContainsFunc(gits, has),
+			LFS: slices.ContainsFunc(lfs, has)}
 		for place, folder := range runplan.MountPlaces() {
 			if mode, there := files[place]; there && !(folder && mode.IsDir()) {
 				s.InTheWay = place

@@ -89,7 +89,8 @@ func propose(ctx context.Context, a *cli.App, o learnOptions, args []string) err
 	_, statErr := os.Lstat(o.file)
 	missing := errors.Is(statErr, fs.ErrNotExist) && projects.IsDefaultSettings(o.file)
 	if missing && !o.write && !o.enforce && o.format == "diff" {
-		fmt.Fprintf(a.Stderr, "sbx-devc: note: the project has no %s, so these are flags for 'run'; 'sbx-devc allow' takes hosts for all runs\n", filepath.ToSlash(projects.DefaultSettings))
+		fmt.Fprintf(a.Stderr, "sbx-devc: note: the project has no %s, so these are flags for 'run'; 'sbx-devc allow' makes it\n",
+			filepath.ToSlash(projects.DefaultSettings))
 		o.format = "flags"
 	}
 	if o.format != "diff" {
