@@ -35,6 +35,7 @@ type bench struct {
 	host    *tunnel.Host
 	home    string
 	work    string
+	env     []string // of claude, in addition
 
 	mu      sync.Mutex
 	refused []string // by the proxy
@@ -56,14 +57,22 @@ func newBench(t *testing.T, api *fakeapi.Server, key string) *bench {
 
 func newBenchWith(t *testing.T, api *fakeapi.Server, key string, limits credproxy.Limits) *bench {
 	t.Helper()
-	b := &bench{api: api, token: credproxy.NewSessionToken(), home: t.TempDir(), work: t.TempDir()}
-	upstream := httptest.NewServer(api)
-	t.Cleanup(upstream.Close)
-	target, err := url.Parse(upstream.URL)
+	credential, err := credproxy.ParseCredential(key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	credential, err := credproxy.ParseCredential(key)
+	b := newBenchAt(t, api, "", credential, limits)
+	b.api = api
+	return b
+}
+
+// newBenchAt is a bench for the API of a handler, below a path.
+func newBenchAt(t *testing.T, api http.Handler, path string, credential credproxy.Credential, limits credproxy.Limits) *bench {
+	t.Helper()
+	b := &bench{token: credproxy.NewSessionToken(), home: t.TempDir(), work: t.TempDir()}
+	upstream := httptest.NewServer(api)
+	t.Cleanup(upstream.Close)
+	target, err := url.Parse(upstream.URL + path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,6 +99,7 @@ func newBenchWith(t *testing.T, api *fakeapi.Server, key string, limits credprox
 	t.Cleanup(func() { _ = host.Close() })
 	b.host = host
 	b.baseURL = "http://" + address
+	b.env = credential.Variables(b.baseURL)
 	return b
 }
 
@@ -111,6 +121,7 @@ func (b *bench) claude(t *testing.T, h agent.Headless, prompt string) ran {
 	cmd.Dir = b.work
 	cmd.Env = append(agent.Env(agent.EnvOptions{BaseURL: b.baseURL, SessionToken: b.token, MaxRetries: 3}),
 		"HOME="+b.home, "PATH="+os.Getenv("PATH"), "LANG=C.UTF-8", "TMPDIR="+b.home)
+	cmd.Env = append(cmd.Env, b.env...)
 	if os.Geteuid() == 0 {
 		cmd.Env = append(cmd.Env, "IS_SANDBOX=1") // claude refuses root otherwise; sandboxes run it as another user
 	}

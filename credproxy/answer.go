@@ -35,10 +35,11 @@ const maxKept = 4 << 20
 // the last content block, no more.
 type answerReader struct {
 	lines
-	meter *meter
-	asked string // the model of the request
-	model string // the same until the answer names its own, whose price counts
-	size  int    // of the request, in bytes
+	meter  *meter
+	asked  string // the model of the request
+	model  string // the same until the answer names its own, whose price counts
+	family string // that goes before such a name, for the price
+	size   int    // of the request, in bytes
 
 	over     bool // the block is longer than maxKept
 	block    []byte
@@ -96,9 +97,11 @@ type wireEvent struct {
 	} `json:"delta"`
 }
 
-// reader reads an answer that is written to it. close is told its end.
+// reader reads an answer that is written to it. close is told its end, and leave before that
+// a client that did not wait for it.
 type reader interface {
 	Write([]byte)
+	leave(now time.Time)
 	close() Answer
 }
 
@@ -141,6 +144,9 @@ func (l *lines) keep(p []byte) {
 func newAnswerReader(m *meter, asked request, events bool) *answerReader {
 	a := &answerReader{meter: m, asked: asked.model, model: asked.model, size: asked.size, most: asked.mostTokens[0],
 		heard: time.Now(), lines: lines{events: events}}
+	if asked.cloud != nil {
+		a.family = "anthropic."
+	}
 	a.count(wireUsage{}) // it counts as a request whatever it says
 	return a
 }
@@ -182,9 +188,11 @@ func (a *answerReader) event(e wireEvent) {
 
 func (a *answerReader) named(model string) {
 	if model != "" {
-		a.model = model
+		a.model = a.family + model
 	}
 }
+
+func (a *answerReader) leave(now time.Time) { a.unseen = now.Sub(a.heard) }
 
 // beginBlock starts a content block. The text that begins it is mostly empty.
 func (a *answerReader) beginBlock(b wireBlock) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"time"
 
 	"github.com/org/claude-sandbox/credproxy/spending"
 )
@@ -40,6 +41,9 @@ func newChatReader(m *meter, asked request, events bool) *chatReader {
 	c.charge(spending.Usage{Requests: 1}) // it counts as a request whatever it says
 	return c
 }
+
+// leave changes nothing: what the provider did not say is counted by an upper bound.
+func (c *chatReader) leave(time.Time) {}
 
 // Write never fails.
 func (c *chatReader) Write(p []byte) {

@@ -24,6 +24,8 @@ type Credential struct {
 	secret  string
 	headers *http.Header // of a gateway; nil = none
 	minted  *minted      // the secret is made anew from time to time; nil = it stays
+	cloud   *cloud       // whose form of the API requests have; nil = Anthropic's own
+	region  string       // of the cloud
 }
 
 type kind int

@@ -61,7 +61,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case refused != nil:
 	case asked.provider != nil:
 		t, refused = p.begin(r.Context(), subagent, "", asked)
-	case r.URL.EscapedPath() == messagesPath:
+	case r.URL.EscapedPath() == messagesPath, asked.cloud != nil:
 		t, refused = p.begin(r.Context(), askerOf(r.Header, asked), r.Header.Get(agentHeader), asked)
 	}
 	if refused != nil {
@@ -114,7 +114,7 @@ func (p *Proxy) admit(w http.ResponseWriter, r *http.Request, entry *Entry) (*bo
 	if refused != nil {
 		return nil, request{}, refused
 	}
-	screen := p.screen
+	screen := func(body []byte) (request, error) { return p.screen(p.credential.cloud.call(r), body) }
 	if provider := p.providers.routes[r.URL.EscapedPath()]; provider != nil {
 		screen = func(body []byte) (request, error) { return p.screenProvider(provider, r.URL.Path, body) }
 	}
@@ -138,19 +138,22 @@ func (p *Proxy) admitHead(r *http.Request) *refusal {
 	if r.URL.Host != "" || r.URL.Scheme != "" {
 		return no(http.StatusForbidden, apierror.Permission, "this is not a forward proxy")
 	}
-	provider := p.providers.routes[r.URL.EscapedPath()]
+	provider, call := p.providers.routes[r.URL.EscapedPath()], p.credential.cloud.call(r)
 	switch path := r.URL.EscapedPath(); {
-	case path == messagesPath, path == messagesPath+"/count_tokens", provider != nil:
+	case provider != nil, call != nil:
+	case p.credential.cloud == nil && (path == messagesPath || path == messagesPath+"/count_tokens"):
 	case strings.HasPrefix(path, providersPath):
 		return no(http.StatusForbidden, apierror.Permission, "the sandbox has no such provider, or lets another route of it through: "+
 			providersPath+"NAME"+chatRoute+" and "+embeddingsRoute)
+	case p.credential.cloud != nil:
+		return no(http.StatusForbidden, apierror.Permission, "the sandbox lets only requests for messages of "+p.credential.cloud.name+" through")
 	default:
 		return no(http.StatusForbidden, apierror.Permission, "the sandbox lets only /v1/messages through")
 	}
 	if r.Method != http.MethodPost {
 		return no(http.StatusMethodNotAllowed, apierror.InvalidRequest, "the sandbox lets only POST through")
 	}
-	if r.URL.RawQuery != "" && (r.URL.RawQuery != "beta=true" || provider != nil) {
+	if r.URL.RawQuery != "" && (r.URL.RawQuery != "beta=true" || provider != nil || call != nil) {
 		return no(http.StatusForbidden, apierror.Permission, "the sandbox lets only the query beta=true through")
 	}
 	if r.Header.Get("Content-Encoding") != "" || len(r.Header.Values("Upgrade")) > 0 {
@@ -189,7 +192,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, body []byte, ask
 		api = "the provider " + asked.provider.Name
 		resp, err = p.transport.Transport.RoundTrip(traced(p.toProvider(r, body, asked)))
 	} else {
-		resp, err = p.ask(r.Context(), func() *http.Request { return traced(p.outgoing(r, body)) }, &sent)
+		resp, err = p.ask(r.Context(), func() *http.Request { return traced(p.outgoing(r, body, asked)) }, &sent)
 	}
 	if err != nil {
 		if r.Context().Err() != nil {
@@ -249,11 +252,15 @@ func (p *Proxy) fail(w http.ResponseWriter, entry *Entry, message string) {
 
 // outgoing builds the upstream's request anew; nothing of r survives that is
 // not listed.
-func (p *Proxy) outgoing(r *http.Request, body []byte) *http.Request {
+func (p *Proxy) outgoing(r *http.Request, body []byte, asked request) *http.Request {
 	target := *p.upstream
-	target.Path = strings.TrimSuffix(target.Path, "/") + r.URL.Path
-	target.RawPath = ""
-	target.RawQuery = r.URL.RawQuery
+	if asked.cloud != nil {
+		asked.cloud.to(&target)
+	} else {
+		target.Path = strings.TrimSuffix(target.Path, "/") + r.URL.Path
+		target.RawPath = ""
+		target.RawQuery = r.URL.RawQuery
+	}
 	out := &http.Request{
 		Method: http.MethodPost, URL: &target, Host: target.Host,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -294,16 +301,19 @@ func (p *Proxy) copyBody(w http.ResponseWriter, resp *http.Response, asked reque
 	if t != nil && resp.StatusCode == http.StatusOK {
 		media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 		var answer reader
-		if events := media == "text/event-stream"; asked.provider == nil {
-			answer = newAnswerReader(&p.usage, asked, events)
-		} else {
+		switch events := media == "text/event-stream" || media == eventStreamType; {
+		case asked.provider != nil:
 			answer = newChatReader(&p.usage, asked, events)
+		case media == eventStreamType:
+			answer = &eventStream{answerReader: newAnswerReader(&p.usage, asked, events)}
+		default:
+			answer = newAnswerReader(&p.usage, asked, events)
 		}
 		read = answer.Write
 		// Also for an answer that was cut: its tokens are spent.
 		defer func() {
-			if a, ok := answer.(*answerReader); ok && resp.Request.Context().Err() != nil {
-				a.unseen = time.Since(a.heard)
+			if resp.Request.Context().Err() != nil {
+				answer.leave(time.Now())
 			}
 			t.said(answer.close())
 		}()

@@ -151,7 +151,7 @@ func requestShape(hostedWeb bool, to *request, calls *exchangeReader) shape {
 		"clear_at": scalar, "output_config": outputConfig,
 	})
 	message := func(c *cursor) error { calls.message(); return plain(c) }
-	return object(members{
+	all := members{
 		"model":      modelOf(to),
 		"messages":   list(message),
 		"system":     optional(textOr(noteHook(typed("a part", map[string]shape{"text": parts["text"]}), to))),
@@ -180,5 +180,10 @@ func requestShape(hostedWeb bool, to *request, calls *exchangeReader) shape {
 		"diagnostics":  optional(object(members{"previous_message_id": text})),
 		"service_tier": optional(oneOf("auto", "standard_only")),
 		"speed":        optional(oneOf("standard")),
-	})
+	}
+	if to.cloud != nil { // the model is in the path
+		delete(all, "model")
+		maps.Copy(all, cloudMembers())
+	}
+	return object(all)
 }

@@ -30,13 +30,18 @@ type request struct {
 	mostTokens [2]int64 // of an answer, by the two names of this limit; 0 = it is not given
 	choices    int64    // that it asks for
 	extra      int64    // tokens that its bytes can stand for in addition, at most
+
+	cloud *cloudCall // nil = it is in Anthropic's own form
 }
 
 // screen reads a request's body and returns why it must not be forwarded.
-func (p *Proxy) screen(body []byte) (request, error) {
+func (p *Proxy) screen(call *cloudCall, body []byte) (request, error) {
 	p.reading <- struct{}{}
 	defer func() { <-p.reading }()
-	read := request{size: len(body)}
+	read := request{size: len(body), cloud: call}
+	if call != nil {
+		read.model = call.model
+	}
 	if err := checkText(body); err != nil {
 		return read, err
 	}
@@ -80,6 +85,10 @@ var betas = []string{
 	"structured-outputs-", "task-budgets-", "thinking-", "token-counting-", "token-efficient-tools-", "tool-search-tool-",
 }
 
+func isBeta(beta string) bool {
+	return slices.ContainsFunc(betas, func(prefix string) bool { return strings.HasPrefix(beta, prefix) })
+}
+
 var hostedWebBetas = []string{"web-search-", "web-fetch-"}
 
 // filterBetas drops the values of Anthropic-Beta that are not listed.
@@ -90,7 +99,7 @@ func (p *Proxy) filterBetas(h http.Header) {
 		for beta := range strings.SplitSeq(line, ",") {
 			beta = strings.TrimSpace(beta)
 			begins := func(prefix string) bool { return strings.HasPrefix(beta, prefix) }
-			if slices.ContainsFunc(betas, begins) || p.hostedWeb && slices.ContainsFunc(hostedWebBetas, begins) {
+			if isBeta(beta) || p.hostedWeb && slices.ContainsFunc(hostedWebBetas, begins) {
 				kept = append(kept, beta)
 			}
 		}

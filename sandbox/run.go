@@ -22,6 +22,7 @@ import (
 	"github.com/org/claude-sandbox/internal/excerpt"
 	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/internal/redact"
+	"github.com/org/claude-sandbox/internal/tunnel"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox/kept"
 	"github.com/org/claude-sandbox/sandbox/runplan"
@@ -431,6 +432,7 @@ func (r *run) createAgent(ctx context.Context) error {
 			spec.Env[i] += r.api.providersToken
 		}
 	}
+	spec.Env = append(spec.Env, r.host.Credential.Variables("http://"+tunnel.ListenAddress)...)
 	mounts, err := r.plan.Project.WriteFiles(r.host.StateDir)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNoStart, err)

@@ -37,7 +37,8 @@ func Upstream(getenv func(string) string) (*url.URL, error) {
 }
 
 // ModelAPI reads the API's base URL and the key from the environment. An empty variable is
-// not set.
+// not set. Without a key of the API's own, the variables by which Claude Code asks Bedrock or
+// Vertex AI count.
 func ModelAPI(getenv func(string) string) (*url.URL, credproxy.Credential, error) {
 	var none credproxy.Credential
 	upstream, err := Upstream(getenv)
@@ -59,6 +60,9 @@ func ModelAPI(getenv func(string) string) (*url.URL, credproxy.Credential, error
 			}
 			return upstream, credential, nil
 		}
+	}
+	if upstream, credential, ok, err := cloudAPI(getenv); ok {
+		return upstream, credential, err
 	}
 	return nil, none, exitcode.With(exitcode.NoSecret, diag.WithHint(errors.New("there is no key for the model API"),
 		"set ANTHROPIC_API_KEY, or CLAUDE_CODE_OAUTH_TOKEN from 'claude setup-token', or keep one with "+

@@ -35,7 +35,7 @@ func (s Secret) Variable() string {
 }
 
 // credentialVariables never enter a container, whoever asks for them.
-var credentialVariables = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"}
+var credentialVariables = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"}
 
 // defaultPrefixes choose the variables that a run passes on when nobody names others.
 func defaultPrefixes() []string { return []string{"CLAUDE_"} }

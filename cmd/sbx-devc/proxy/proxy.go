@@ -155,6 +155,7 @@ func (o *options) serve(ctx context.Context, a *cli.App, limits credproxy.Limits
 	}
 	base := "http://" + listener.Addr().String()
 	set := []string{"ANTHROPIC_BASE_URL=" + base, "ANTHROPIC_AUTH_TOKEN=" + token}
+	set = append(set, credential.Variables(base)...)
 	if len(providers) > 0 {
 		set = append(set, "OPENAI_BASE_URL="+base+credproxy.ProviderPath(providers[0].Name), "OPENAI_API_KEY="+providersToken)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/release"
+	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session"
@@ -204,6 +205,9 @@ func host(ctx context.Context, a *cli.App, o Options, plan *runplan.Plan) (*sand
 		return nil, err
 	}
 	say := func(line string) { fmt.Fprintf(a.Stderr, "sbx-devc: %s\n", line) }
+	if credential.OfCloud() {
+		say("note: the model is asked at " + visible.Line(upstream.Host))
+	}
 	return &sandbox.Host{
 		Secrets: sandbox.Secrets{Values: values, Providers: providers},
 		Prompt:  strings.NewReader(prompt), Title: firstWords(prompt), Stderr: a.Stderr, Say: say,
