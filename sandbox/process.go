@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/org/claude-sandbox/agent"
@@ -30,6 +31,7 @@ type process struct {
 	started time.Time
 	places  workspace.Places // that are protected
 	prompt  excerpt.Head     // its first words
+	problem excerpt.Tail     // what it said last on its standard error, without secrets
 	// transcript is that of a run on a terminal.
 	transcript *liveTranscript
 	// leaveTerminal ends the agent's time at the person's terminal; nil = it never had it.
@@ -129,6 +131,12 @@ func agentErrors(to io.Writer, known *redact.Redactor) io.WriteCloser {
 	return &closers{known.Writer(seen), seen}
 }
 
+// lastProblem is the last line of the agent's standard error; "" = it said nothing there.
+func (p *process) lastProblem() string {
+	lines := strings.Split(strings.TrimSpace(p.problem.String()), "\n")
+	return visible.Line(strings.TrimPrefix(lines[len(lines)-1], "claude: "))
+}
+
 // startAgent connects the streams of the agent's container, starts it and looks at its
 // mounts.
 func (r *run) startAgent(ctx context.Context) error {
@@ -146,7 +154,7 @@ func (r *run) startAgent(ctx context.Context) error {
 	} else if r.api.held == nil {
 		r.keepTranscript(p.output)
 	}
-	told, err := p.start(ctx, r.plan, r.activity.writer(shown), agentErrors(r.host.Stderr, r.redactor))
+	told, err := p.start(ctx, r.plan, r.activity.writer(shown), agentErrors(io.MultiWriter(r.host.Stderr, &p.problem), r.redactor))
 	if err != nil {
 		return err
 	}

@@ -447,7 +447,8 @@ func (r *run) createAgent(ctx context.Context) error {
 		return imageError(err, spec.Image)
 	}
 	transcript := newLiveTranscript(func() (*transcript, error) { return r.folder.transcript(r.host.Say) })
-	r.agent = &process{engine: r.engine, id: id, copied: make(chan error, 1), prompt: excerpt.Head{Most: 1 << 10}, transcript: transcript}
+	r.agent = &process{engine: r.engine, id: id, copied: make(chan error, 1), prompt: excerpt.Head{Most: 1 << 10},
+		problem: excerpt.Tail{Most: 1 << 10}, transcript: transcript}
 	r.journal.step("the agent's container is there", r.journal.since())
 	return nil
 }

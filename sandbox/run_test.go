@@ -121,8 +121,8 @@ func TestStreamsAndExitCodePassThrough(t *testing.T) {
 	if tr.stderr.String() != "claude: problem\n" {
 		t.Errorf("standard error is %q", tr.stderr.String())
 	}
-	if tr.result.Outcome.Conclusion != agent.NoResult {
-		t.Errorf("the conclusion is %q although nothing said success", tr.result.Outcome.Conclusion)
+	if tr.result.Outcome.Conclusion != agent.NoResult || !strings.HasSuffix(tr.result.Outcome.Message, "; its last words: problem") {
+		t.Errorf("the conclusion is %+v although nothing said success", tr.result.Outcome)
 	}
 }
 

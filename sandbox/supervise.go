@@ -108,6 +108,9 @@ func (r *run) conclude(ctx context.Context, c course, proved <-chan error) error
 	} else {
 		r.result.Outcome = judge(evidence, r.plan.Asked.Schema)
 	}
+	if last := r.agent.lastProblem(); r.result.Outcome.Conclusion == agent.NoResult && last != "" {
+		r.result.Outcome.Message += "; its last words: " + last
+	}
 	nameModelAPI(r.host.Upstream.Host, &r.result.Outcome, &r.result.Agent)
 	r.bringBack(c.unprotected == "")
 	r.waits.on("the firewall to prove itself a last time")
