@@ -365,6 +365,22 @@ func TestAJobWithoutAKey(t *testing.T) {
 	}
 }
 
+// An OAuth token takes the key's place, and is as far from the agent.
+func TestAnOAuthToken(t *testing.T) {
+	const token = "sk-ant-oat01-not-a-real-token-0123456789"
+	api := &fakeapi.Server{Bearer: token, Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' ' '"}}}}}
+	server := httptest.NewServer(api)
+	defer server.Close()
+	s := startStep(t, &fakeapi.Server{}, "INPUT_ANTHROPIC_API_KEY=", "INPUT_CLAUDE_CODE_OAUTH_TOKEN="+token, "SBX_DEVC_UPSTREAM="+server.URL)
+	s.wantConclusion(0, "success")
+	if len(api.Requests()) < 2 || !strings.Contains(s.log.String(), "::add-mask::"+token+"\n") {
+		t.Errorf("%d requests\n%s", len(api.Requests()), s.log.String())
+	}
+	if left := command(t, s.dir, "sh", "-c", "grep -rlF '"+token+"' . || true"); left != "" {
+		t.Errorf("the token is in %s", left)
+	}
+}
+
 func TestRefusedHostFailsTheStepWhenAsked(t *testing.T) {
 	script := fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"curl -sS -m 20 https://denied.example/"}}}}
 	s := startStep(t, &fakeapi.Server{Script: script}, "INPUT_FAIL_ON_DENIED=true")

@@ -163,6 +163,10 @@ func (t *tree) settle() {
 		t.drop()
 		return
 	}
+	if t.plan.Asked.InputsNotFlags {
+		t.notices.say("the checkout is as it was: the agent's work is in patch_file")
+		return
+	}
 	t.notices.say("the project is as it was: the agent's work is in a copy of it until you apply or discard it")
 }
 

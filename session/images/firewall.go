@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"errors"
+	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
@@ -37,9 +38,12 @@ func (i Images) bringFirewall(ctx context.Context) (id string, err error) {
 		return i.build(ctx, "the firewall's image", FirewallName(), dockerfileAlone(firewallDockerfile))
 	})
 	if err != nil {
-		err = diag.WithHint(err,
-			"it is built once, from debian:bookworm-slim and its packages iptables and ca-certificates; "+
-				"name an image that has these with --firewall-image")
+		hint := "it is built once, from debian:bookworm-slim and its packages iptables and ca-certificates, for which the engine has to reach a " +
+			"registry and Debian's servers"
+		if strings.HasPrefix(i.Option, "--") {
+			hint += "; or name an image that has these with --firewall-image"
+		}
+		err = diag.WithHint(err, "%s", hint)
 	}
 	return id, err
 }
