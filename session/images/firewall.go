@@ -38,8 +38,8 @@ func (i Images) bringFirewall(ctx context.Context) (id string, err error) {
 		return i.build(ctx, "the firewall's image", FirewallName(), dockerfileAlone(firewallDockerfile))
 	})
 	if err != nil {
-		hint := "it is built once, from debian:bookworm-slim and its packages iptables and ca-certificates, for which the engine has to reach a " +
-			"registry and Debian's servers"
+		hint := "it is built once, from debian:bookworm-slim and its packages iptables and ca-certificates, for which the engine has to reach " +
+			"a registry and Debian's servers"
 		if strings.HasPrefix(i.Option, "--") {
 			hint += "; or name an image that has these with --firewall-image"
 		}
