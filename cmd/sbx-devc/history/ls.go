@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"syscall"
 	"text/tabwriter"
 	"time"
@@ -67,21 +68,63 @@ func ls(a *cli.App, o lsOptions, args []string) error {
 		fmt.Fprintf(a.Stderr, "sbx-devc: no runs of %s\n", visible.Line(cmp.Or(project, "any project")))
 		return nil
 	}
+	rows := table(list, o.all)
+	if cli.IsTerminal(a.Stdout) {
+		fit(rows, a.Columns())
+	}
 	w := tabwriter.NewWriter(a.Stdout, 0, 8, 2, ' ', 0)
-	head, name := "RUN\tBEGAN\t", func(runs.Run) string { return "" }
-	of := name
-	if slices.ContainsFunc(list, func(r runs.Run) bool { return r.Name != "" }) {
-		head, name = head+"NAME\t", func(r runs.Run) string { return inList(r.Name) + "\t" }
-	}
-	if o.all {
-		head, of = head+"PROJECT\t", func(r runs.Run) string { return inList(r.Project) + "\t" }
-	}
-	fmt.Fprintln(w, head+"PROMPT\tMODEL\tCOST\tRESULT")
-	for _, r := range list {
-		fmt.Fprintf(w, "%s\t%s\t%s%s%s\t%s\t%s\t%s\n", r.ID, r.Began.Local().Format(time.DateTime), name(r), of(r), inList(r.Prompt),
-			inList(r.Model), costOf(r), inList(r.Outcome()))
+	for _, row := range rows {
+		fmt.Fprintln(w, strings.Join(row, "\t"))
 	}
 	return w.Flush()
+}
+
+const promptTitle = "PROMPT"
+
+// table is the list in columns, the titles first. all has a column for projects.
+func table(list []runs.Run, all bool) (rows [][]string) {
+	named := slices.ContainsFunc(list, func(r runs.Run) bool { return r.Name != "" })
+	row := func(id, began, name, project string, rest ...string) {
+		cells := []string{id, began}
+		if named {
+			cells = append(cells, name)
+		}
+		if all {
+			cells = append(cells, project)
+		}
+		rows = append(rows, append(cells, rest...))
+	}
+	row("RUN", "BEGAN", "NAME", "PROJECT", promptTitle, "MODEL", "COST", "RESULT")
+	for _, r := range list {
+		row(r.ID, r.Began.Local().Format(time.DateTime), inList(r.Name), inList(r.Project), inList(r.Prompt), inList(r.Model), costOf(r),
+			inList(r.Outcome()))
+	}
+	return rows
+}
+
+// leastPrompt is how much of a prompt is shown on any screen, in runes.
+const leastPrompt = 12
+
+// fit shortens prompts so that the table has at most so many columns of a screen, if it can;
+// 0 = as many as it likes.
+func fit(rows [][]string, columns int) {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], len([]rune(cell)))
+		}
+	}
+	all := 2 * (len(widths) - 1) // the gaps
+	for _, w := range widths {
+		all += w
+	}
+	at := slices.Index(rows[0], promptTitle)
+	if columns == 0 || all <= columns {
+		return
+	}
+	for _, row := range rows {
+		row[at] = shortened(row[at], max(leastPrompt, widths[at]-(all-columns)))
+	}
 }
 
 // noFolder is the error of a word that names no project; it may name a run.
@@ -109,10 +152,13 @@ func costOf(r runs.Run) string {
 const maxInList = 50
 
 // inList makes words fit a column: they may be the agent's.
-func inList(words string) string {
-	text := []rune(visible.Line(words))
-	if len(text) > maxInList {
-		text = append(text[:maxInList-1], '…')
+func inList(words string) string { return cmp.Or(shortened(visible.Line(words), maxInList), "-") }
+
+// shortened is a text of at most so many runes.
+func shortened(words string, most int) string {
+	text := []rune(words)
+	if len(text) > most {
+		text = append(text[:most-1], '…')
 	}
-	return cmp.Or(string(text), "-")
+	return string(text)
 }
