@@ -102,7 +102,7 @@ func projectSources(a *cli.App, dir string) (out []doctor.Source) {
 		err = diag.WithHint(fmt.Errorf(words, question.Subject()), "%s shows it and asks; until then it may only narrow", accept)
 		return append(out, doctor.Source{Check: "trust", Err: err, Grave: doctor.Note})
 	}
-	return append(out, doctor.Source{Check: "trust", Found: "you have accepted " + question.Subject()})
+	return append(out, doctor.Source{Check: "trust", Found: "you have accepted " + strings.TrimSuffix(question.Subject(), ",")})
 }
 
 // sourceOf is a file of settings that was read with err; nil = there is none.

@@ -25,7 +25,7 @@ type mcpFlags struct {
 
 func (o *mcpFlags) Register(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.configs, "mcp-config", nil,
-		"start the MCP servers of this JSON or YAML `FILE` in the sandbox; ${NAME} is the agent's variable or secret")
+		"start the MCP servers of this JSON or YAML `FILE`, or of JSON itself, in the sandbox; ${NAME} is the agent's variable or secret")
 	f.StringArrayVar(&o.through, "mcp-passthrough", nil,
 		"let the agent ask an MCP server on this machine, `NAME=ADDRESS`: http://127.0.0.1:PORT/PATH or unix:/PATH; it is outside of the sandbox")
 	f.StringSliceVar(&o.Servers, "mcp-servers", nil, "start these MCP servers alone, by name, of those in settings and --mcp-config")
@@ -53,7 +53,11 @@ func (o *mcpFlags) give(given *settings.Given, project string) error {
 	return nil
 }
 
+// readServers reads a file, or JSON that is given in its place.
 func readServers(name, project string) ([]settings.MCPServer, error) {
+	if strings.HasPrefix(strings.TrimSpace(name), "{") {
+		return serversOf("the JSON", []byte(name))
+	}
 	f, err := session.OpenFile(homePath(name), project)
 	if err != nil {
 		return nil, err
@@ -63,6 +67,10 @@ func readServers(name, project string) ([]settings.MCPServer, error) {
 	if err != nil {
 		return nil, err
 	}
+	return serversOf(name, text)
+}
+
+func serversOf(name string, text []byte) ([]settings.MCPServer, error) {
 	list, err := mcp.Read(name, text)
 	if err != nil {
 		return nil, exitcode.With(exitcode.Config, err)
