@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
@@ -126,7 +127,8 @@ type trial struct {
 	providers []credproxy.Provider
 	roots     func() (*x509.CertPool, error)
 	script    fakeapi.Script
-	key       string // that the API accepts; "" = canary
+	key       string         // that the API accepts; "" = canary
+	bedrock   *fakeapi.Cloud // the API is Bedrock's; its API is ours
 	faults    *fakeapi.Fault
 	ledger    spending.Ledger
 	// hostAddresses are told to the firewall; see Facts.
@@ -224,13 +226,18 @@ func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
 		tr.key = canary
 	}
 	tr.api = &fakeapi.Server{Script: tr.script, APIKey: tr.key, Always: tr.faults}
-	server := httptest.NewServer(tr.api)
+	api, newCredential := http.Handler(tr.api), credproxy.APIKey
+	if tr.bedrock != nil {
+		tr.api.APIKey, tr.bedrock.API = "", tr.api
+		api, newCredential = tr.bedrock, func(secret string) (credproxy.Credential, error) { return credproxy.BedrockKey(secret, "eu-west-1") }
+	}
+	server := httptest.NewServer(api)
 	defer server.Close()
 	upstream, err := url.Parse(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	credential, err := credproxy.APIKey(canary)
+	credential, err := newCredential(canary)
 	if err != nil {
 		t.Fatal(err)
 	}
