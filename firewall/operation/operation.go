@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Request is the head of a request as it was read inside the opened TLS.
+// Request is the head of a request as it was read inside the opened TLS. It has no field by
+// which a server takes it for one with another method, path or host.
 type Request struct {
 	Host   string // canonical: the name of the certificate that the client accepted, and of its Host or :authority
 	Port   uint16

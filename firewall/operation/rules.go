@@ -327,10 +327,6 @@ func (r *Rules) Decide(m *Memory, req *Request, body *Body) Decision {
 		Operation: req.Method + " " + req.Path.Raw,
 		Reason:    "no entry allows " + req.Method + " " + req.Path.Raw + " at " + req.Host,
 	}
-	if name := overrideHeader(req.Header); name != "" {
-		no.Reason = name + " names another method than the request's"
-		return no
-	}
 	known, guessed := false, false
 	for _, s := range r.services {
 		if !slices.ContainsFunc(s.hosts, func(h Host) bool { return h.Matches(req.Host, req.Port) }) {

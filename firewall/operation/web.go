@@ -161,18 +161,8 @@ func (w *web) judge(_ *Memory, req *Request, _ *Body) Decision {
 	return d
 }
 
-// overrideHeader returns the field by which a request asks a server to take it for
-// one with another method.
-func overrideHeader(header http.Header) string {
-	for _, name := range []string{"X-Http-Method-Override", "X-Http-Method", "X-Method-Override"} {
-		if len(header[name]) > 0 {
-			return name
-		}
-	}
-	return ""
-}
-
-// overrideParameter returns the parameter that asks for the same.
+// overrideParameter returns the parameter by which a request asks a server to take it for one
+// with another method. Of fields that ask for the same a Request has none.
 func overrideParameter(query string) string {
 	for parameter := range strings.FieldsFuncSeq(query, isSeparator) {
 		name, _, _ := strings.Cut(parameter, "=")

@@ -89,6 +89,7 @@ func BenchmarkDownload(b *testing.B) {
 	const size = 64 << 20
 	chunk := make([]byte, 1<<20)
 	each(b, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", fmt.Sprint(size)) // as archives have it
 		for range size / len(chunk) {
 			_, _ = w.Write(chunk)
 		}
