@@ -55,6 +55,7 @@ type Hub struct {
 func NewHub(t *testing.T) Hub {
 	h := newHub(t)
 	h.git(h.checkout, "config", "--unset", "http."+h.url+"/.extraheader") // as persist-credentials: false
+	h.git(h.checkout, "remote", "add", "origin", "https://github.com/o/r")
 	return Hub{h.url, h.checkout, jobToken, h}
 }
 

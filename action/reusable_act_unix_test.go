@@ -4,6 +4,7 @@ package action_test
 
 import (
 	"errors"
+	"fmt"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/org/claude-sandbox/action"
 	"github.com/org/claude-sandbox/internal/fakeapi"
+	"github.com/org/claude-sandbox/internal/test/registrytest"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
@@ -22,6 +24,50 @@ import (
 var artifacts = map[string]string{
 	"upload-artifact":   "inputs: {name: {required: true}, path: {required: true}, retention-days: {}}\nruns:\n  using: composite\n  steps: [{shell: bash, env: {FROM: '${{ inputs.path }}', TO: '${{ inputs.name }}'}, run: 'mkdir -p \"$ARTIFACTS/$TO\" && cp -r \"$FROM\" \"$ARTIFACTS/$TO/\"'}]\n",
 	"download-artifact": "inputs: {name: {required: true}, path: {required: true}}\nruns:\n  using: composite\n  steps: [{shell: bash, env: {FROM: '${{ inputs.name }}', TO: '${{ inputs.path }}'}, run: 'mkdir -p \"$TO\" && cp -r \"$ARTIFACTS/$FROM/.\" \"$TO\"'}]\n",
+}
+
+const about = `"sender":{"login":"ann"},"repository":{"full_name":"o/r","default_branch":"main"}`
+
+// called is one call of a workflow as docs/action.md has it.
+type called struct {
+	name, event, payload, api string
+	source, bin               string // of the Action, and of the program
+	with                      string // an input that the page does not give
+}
+
+// run has act run it in the checkout of a repository of the hub's.
+func (c called) run(t *testing.T, act string, hub action.Hub) (log []byte, err error) {
+	t.Helper()
+	dir := t.TempDir()
+	call := regexp.MustCompile("(?s)```yaml\n(on:[^`]*/" + c.name + "\\.yml@v1[^`]*)```").FindStringSubmatch(read(t, "../docs/action.md"))
+	if call == nil {
+		t.Fatal("docs/action.md does not call it")
+	}
+	text := strings.ReplaceAll(call[1], "node:22\n", "node:22-bookworm-slim\n")
+	if c.with != "" {
+		text += "    with: {" + c.with + "}\n"
+	}
+	event, workflow := filepath.Join(dir, "event.json"), filepath.Join(hub.Checkout, ".github", "workflows", "t.yml")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(workflow), 0o755), os.WriteFile(workflow, []byte(text), 0o644), os.WriteFile(event, []byte(c.payload), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{
+		c.event, "-W", workflow, "--eventpath", event, "-P", "ubuntu-24.04=-self-hosted", "--concurrent-jobs", "1", "--actor", "ann",
+		"--action-cache-path", filepath.Join(dir, "cache"), "--action-offline-mode", "--local-repository", "org/claude-sandbox@v1=" + c.source,
+		"-s", "ANTHROPIC_API_KEY=" + testKey, "-s", "GITHUB_TOKEN=" + hub.Token, "--env", "CLAUDE_SANDBOX_BIN=" + c.bin, "--env", "PATH=" + os.Getenv("PATH"),
+		"--env", "SBX_DEVC_UPSTREAM=" + c.api, "--env", "XDG_CACHE_HOME=" + testenv.CacheDir(), "--env", "ARTIFACTS=" + filepath.Join(dir, "artifacts"),
+		"--env", "GITHUB_API_URL=" + hub.URL + "/api", "--env", "GITHUB_SERVER_URL=" + hub.URL,
+	}
+	for _, m := range regexp.MustCompile(`uses: actions/(\S+-artifact)@(\S+)`).FindAllStringSubmatch(read(t, "../.github/workflows/"+c.name+".yml"), -1) {
+		folder := filepath.Join(dir, m[1])
+		if err := errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(filepath.Join(folder, "action.yml"), []byte("name: stand-in\n"+artifacts[m[1]]), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "--local-repository", "actions/"+m[1]+"@"+m[2]+"="+folder)
+	}
+	cmd := exec.CommandContext(t.Context(), act, args...)
+	cmd.Dir = hub.Checkout
+	return cmd.CombinedOutput()
 }
 
 // The workflows to call do their work as docs/action.md calls them, from another repository:
@@ -34,7 +80,6 @@ func TestReusableWorkflowsUnderAct(t *testing.T) {
 	}
 	bridgeGateway(t) // an engine is there
 	source := sourceTree(t, filepath.Join(t.TempDir(), "action"))
-	const about = `"sender":{"login":"ann"},"repository":{"full_name":"o/r","default_branch":"main"}`
 	for name, c := range map[string]struct {
 		event, payload string
 		turn           fakeapi.Turn
@@ -57,37 +102,10 @@ func TestReusableWorkflowsUnderAct(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			hub := action.NewHub(t)
 			api := httptest.NewServer(&fakeapi.Server{APIKey: testKey, Script: fakeapi.Script{Turns: []fakeapi.Turn{c.turn}, Final: "done"}})
 			defer api.Close()
-			dir := t.TempDir()
-			called := regexp.MustCompile("(?s)```yaml\n(on:[^`]*/" + name + "\\.yml@v1[^`]*)```").FindStringSubmatch(read(t, "../docs/action.md"))
-			if called == nil {
-				t.Fatal("docs/action.md does not call it")
-			}
-			text := strings.ReplaceAll(called[1], "node:22\n", "node:22-bookworm-slim\n")
-			event, workflow := filepath.Join(dir, "event.json"), filepath.Join(hub.Checkout, ".github", "workflows", "t.yml")
-			if err := errors.Join(os.MkdirAll(filepath.Dir(workflow), 0o755), os.WriteFile(workflow, []byte(text), 0o644), os.WriteFile(event, []byte(c.payload), 0o644)); err != nil {
-				t.Fatal(err)
-			}
-			command(t, hub.Checkout, "git", "remote", "add", "origin", "https://github.com/o/r")
-			args := []string{
-				c.event, "-W", workflow, "--eventpath", event, "-P", "ubuntu-24.04=-self-hosted", "--concurrent-jobs", "1", "--actor", "ann",
-				"--action-cache-path", filepath.Join(dir, "cache"), "--action-offline-mode", "--local-repository", "org/claude-sandbox@v1=" + source,
-				"-s", "ANTHROPIC_API_KEY=" + testKey, "-s", "GITHUB_TOKEN=" + hub.Token, "--env", "CLAUDE_SANDBOX_BIN=" + bin, "--env", "PATH=" + os.Getenv("PATH"),
-				"--env", "SBX_DEVC_UPSTREAM=" + api.URL, "--env", "XDG_CACHE_HOME=" + testenv.CacheDir(), "--env", "ARTIFACTS=" + filepath.Join(dir, "artifacts"),
-				"--env", "GITHUB_API_URL=" + hub.URL + "/api", "--env", "GITHUB_SERVER_URL=" + hub.URL,
-			}
-			for _, m := range regexp.MustCompile(`uses: actions/(\S+-artifact)@(\S+)`).FindAllStringSubmatch(read(t, "../.github/workflows/"+name+".yml"), -1) {
-				folder := filepath.Join(dir, m[1])
-				if err := errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(filepath.Join(folder, "action.yml"), []byte("name: stand-in\n"+artifacts[m[1]]), 0o644)); err != nil {
-					t.Fatal(err)
-				}
-				args = append(args, "--local-repository", "actions/"+m[1]+"@"+m[2]+"="+folder)
-			}
-			cmd := exec.CommandContext(t.Context(), act, args...)
-			cmd.Dir = hub.Checkout
-			log, err := cmd.CombinedOutput()
+			hub := action.NewHub(t)
+			log, err := called{name: name, event: c.event, payload: c.payload, api: api.URL, source: source, bin: bin}.run(t, act, hub)
 			told := strings.Join(hub.Told(), "\n")
 			if err != nil || !slices.ContainsFunc(c.want, func(want string) bool { return strings.Contains(told, want) }) {
 				t.Fatalf("%v, GitHub was told %q, want %q\n%s", err, told, c.want, log)
@@ -103,5 +121,44 @@ func TestReusableWorkflowsUnderAct(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The image of the dev container is in the registry, under the commit's name and as the latest, also
+// when somebody runs the job again.
+func TestThePrebuiltImageUnderAct(t *testing.T) {
+	act := testenv.Program(t, "act")
+	bin, err := program()
+	if err != nil {
+		t.Fatal("building sbx-devc: ", err)
+	}
+	bridgeGateway(t) // an engine is there
+	hub := action.NewHub(t)
+	file := filepath.Join(hub.Checkout, ".devcontainer", "devcontainer.json")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(`{"build":{"dockerfile":"Dockerfile"}}`), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	image := strings.Replace(registrytest.Start(t), "127.0.0.1", "localhost", 1) + "/o/R-devcontainer"
+	c := called{
+		name: "prebuild", event: "push", payload: `{"ref":"refs/heads/main",` + about + `}`, source: sourceTree(t, filepath.Join(t.TempDir(), "action")), bin: bin,
+		with: "image: " + image,
+	}
+	t.Cleanup(func() { _ = exec.Command("docker", "rmi", "-f", "sbx-prebuild").Run() })
+	sha := strings.TrimSpace(command(t, hub.Checkout, "git", "rev-parse", "HEAD"))
+	for i := range 2 {
+		made := fmt.Sprintf("FROM debian:bookworm-slim\nRUN echo %d >/made\n", i) // as on another machine, at another time
+		if err := os.WriteFile(filepath.Join(filepath.Dir(file), "Dockerfile"), []byte(made), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		log, err := c.run(t, act, hub)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, log)
+		}
+		for _, tag := range []string{"latest", "sha-" + sha} {
+			out, err := exec.Command(bin, "image", "inspect", strings.ToLower(image)+":"+tag).CombinedOutput()
+			if err != nil || !strings.Contains(string(out), "linux/") {
+				t.Errorf("%s: %v: %s", tag, err, out)
+			}
+		}
 	}
 }
