@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -18,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/action/github"
+	"github.com/org/claude-sandbox/action/proposal"
 	"github.com/org/claude-sandbox/internal/test/testenv"
 	"github.com/org/claude-sandbox/sandbox/changes"
 )
@@ -451,5 +453,77 @@ func TestInputsOfApplyFileAndCodeAgree(t *testing.T) {
 		if !strings.Contains(text, "value: ${{ steps.apply.outputs."+p.name+" ") || !strings.Contains(docs, "`"+p.name+"`") {
 			t.Errorf("output %s is not passed on or not documented", p.name)
 		}
+	}
+}
+
+// Attack: patches of names and changes that no run writes, at random. What lands is what is said,
+// as plain files, and git takes it.
+func TestAttackWhatLandsIsWhatIsSaid(t *testing.T) {
+	h := newHub(t)
+	base := strings.TrimSpace(h.git(h.checkout, "rev-parse", "HEAD"))
+	names := []string{
+		"a.txt", "A.txt", "a.txt/x", "gone.txt", "gone.txt/x", "package.json", "PACKAGE.json/x", "link", "link/x", "LINK", ".gitignore", ".gitignore/x",
+		"x", "X", "x/y", "x/Y", "X/z", "x/y/z", "dist", "dist/x", "DIST/x", "-rf", "--", "sp ace", "\"q\"", "é", "e\u0301", "K", "\u212a", "s", "ſ", ".gitmodules", ".GITATTRIBUTES", "HEAD",
+		"objects/x", "refs/x", "@", "@{0}", "a..b", ".lock", "x.lock", "~", "*", "?", "[a]", ".github/workflows/y.yml", "con", "nul.txt", "a.", " ", "$(id)", "`id`", "'",
+	}
+	random := rand.New(rand.NewPCG(3, 4))
+	piece := func() string {
+		name := names[random.IntN(len(names))]
+		quoted := func(p string) string { return p }
+		if strings.ContainsAny(name, `"`) {
+			quoted = func(p string) string { return `"` + strings.ReplaceAll(p, `"`, `\"`) + `"` }
+		}
+		a, b := quoted("a/"+name), quoted("b/"+name)
+		head := "diff --git " + a + " " + b + "\n"
+		switch random.IntN(6) {
+		case 0:
+			return head + "deleted file mode 100644\n--- " + a + "\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-x\n"
+		case 1:
+			return head + "--- " + a + "\n+++ " + b + "\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
+		case 2:
+			return head + "old mode 100644\nnew mode 100755\n"
+		}
+		return head + "new file mode 100644\n--- /dev/null\n+++ " + b + "\n@@ -0,0 +1,1 @@\n+a\n"
+	}
+	repo, landed := proposal.Repository{Dir: h.checkout}, 0
+	for range 300 {
+		var text strings.Builder
+		for range 1 + random.IntN(3) {
+			text.WriteString(piece())
+		}
+		var a applied
+		write(t, filepath.Join(h.temp, "p"), text.String())
+		if err := a.judge(t.Context(), repo, ApplyInputs{PatchFile: filepath.Join(h.temp, "p"), MaxFiles: 9, MaxKilobytes: 9}); err != nil || a.conclusion == Refused {
+			continue
+		}
+		commit, refused, err := repo.Commit(t.Context(), base, a.verdict.Files, proposal.Message{Text: "t\n", Name: "n", Email: "n@example.com"})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text.String())
+		}
+		if len(refused) > 0 || commit == "" {
+			continue
+		}
+		landed++
+		var said, is []string
+		for _, f := range a.verdict.Files {
+			said = append(said, f.Path)
+		}
+		for line := range strings.SplitSeq(strings.TrimSuffix(h.git(h.checkout, "diff-tree", "-r", "-z", "--no-renames", base, commit), "\x00"), "\x00:") {
+			about, name, _ := strings.Cut(line, "\x00")
+			if mode := strings.Fields(about)[1]; !slices.Contains([]string{"100644", "100755", "000000"}, mode) {
+				t.Errorf("%s has the mode %s", name, mode)
+			}
+			is = append(is, name)
+		}
+		if slices.Sort(is); !slices.Equal(is, said) {
+			t.Errorf("in the commit are %q, and it says %q\n%s", is, said, text.String())
+		}
+		h.git(h.checkout, "update-ref", fmt.Sprintf("refs/landed/%d", landed), commit)
+	}
+	if out := h.git(h.checkout, "fsck", "--strict", "--no-dangling"); strings.Contains(out, "error") || strings.Contains(out, "warning") {
+		t.Errorf("git fsck: %s", out)
+	}
+	if landed < 40 {
+		t.Errorf("%d patches landed", landed)
 	}
 }
