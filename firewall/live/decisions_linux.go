@@ -13,18 +13,12 @@ import (
 type decisions struct {
 	write           func(audit.Record) error
 	allowed, denied atomic.Int64 // since the start
-
-	mu      sync.Mutex
-	testing map[string]bool // names of test questions that are under way
-}
-
-func newDecisions(write func(audit.Record) error) *decisions {
-	return &decisions{write: write, testing: map[string]bool{}}
+	testing         sync.Map     // names of test questions that are under way
 }
 
 // record writes a decision to the audit log and counts it.
 func (d *decisions) record(r audit.Record) error {
-	if d.isTest(r.Name) {
+	if _, testing := d.testing.Load(r.Name); testing {
 		return nil
 	}
 	if r.Verdict == firewall.Allow {
@@ -37,19 +31,7 @@ func (d *decisions) record(r audit.Record) error {
 
 // test calls ask with a name of ours, whose decisions are not recorded meanwhile.
 func (d *decisions) test(name string, ask func() error) error {
-	d.mu.Lock()
-	d.testing[name] = true
-	d.mu.Unlock()
-	defer func() {
-		d.mu.Lock()
-		delete(d.testing, name)
-		d.mu.Unlock()
-	}()
+	d.testing.Store(name, true)
+	defer d.testing.Delete(name)
 	return ask()
-}
-
-func (d *decisions) isTest(name string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.testing[name]
 }

@@ -109,7 +109,7 @@ func Open(ctx context.Context, o Options, p Policy) (f *Firewall, err error) {
 		err = errors.Join(err, k.Apply(closing, firewall.ClosedPlan(k.Facts())))
 	}()
 	allowed := newAllowedSet(p.Policy, k.Allow, k.Forget)
-	f = &Firewall{options: o, decisions: newDecisions(o.Record), allowed: allowed, started: time.Now()}
+	f = &Firewall{options: o, decisions: &decisions{write: o.Record}, allowed: allowed, started: time.Now()}
 	f.servers = newServers(o, allowed, f.decisions.record)
 	// While everything is closed: afterwards the connections that exist would
 	// pass for allowed.

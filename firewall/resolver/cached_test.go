@@ -107,8 +107,8 @@ func TestCachedAnswerFillsTheSetsAgain(t *testing.T) {
 func TestAttackOwnQuestionIsNotAnsweredFromTheCache(t *testing.T) {
 	l, _ := knowingLab(t)
 	ours := openQuestion{7, "ok.example.", dnsmessage.TypeA}
-	l.server.ours.add(ours)
-	defer l.server.ours.remove(ours)
+	l.server.ours.Store(ours, true)
+	defer l.server.ours.Delete(ours)
 	if m := l.ask(t, "ok.example.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeRefused {
 		t.Errorf("our own question got %s", m.RCode)
 	}

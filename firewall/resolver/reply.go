@@ -111,24 +111,15 @@ func readRecords(p *dnsmessage.Parser) (records, error) {
 			}
 			said.aliases[owner] = aliasRecord{alias{r.CNAME, name}, rh.TTL}
 			continue
-		case dnsmessage.TypeA:
-			if rh.Length != 4 {
-				return records{}, fmt.Errorf("the address of %s has %d bytes", owner, rh.Length)
-			}
-			r, err := p.AResource()
+		case dnsmessage.TypeA, dnsmessage.TypeAAAA:
+			r, err := p.UnknownResource()
 			if err != nil {
 				return records{}, err
 			}
-			addr = netip.AddrFrom4(r.A)
-		case dnsmessage.TypeAAAA:
-			if rh.Length != 16 {
-				return records{}, fmt.Errorf("the address of %s has %d bytes", owner, rh.Length)
+			var ok bool
+			if addr, ok = netip.AddrFromSlice(r.Data); !ok || addr.Is4() != (rh.Type == dnsmessage.TypeA) {
+				return records{}, fmt.Errorf("the address of %s has %d bytes", owner, len(r.Data))
 			}
-			r, err := p.AAAAResource()
-			if err != nil {
-				return records{}, err
-			}
-			addr = netip.AddrFrom16(r.AAAA)
 		default:
 			if err := p.SkipAnswer(); err != nil {
 				return records{}, err

@@ -96,6 +96,7 @@ func (s *Server) decide(q question, rec *audit.Record) (name string, do action) 
 	d := s.policy.Load().DecideName(name)
 	rec.Rule, rec.Reason = d.Rule, d.Reason
 	addresses := q.q.Type == dnsmessage.TypeA || q.q.Type == dnsmessage.TypeAAAA
+	_, ours := s.ours.Load(openQuestionOf(q.header.ID, q.q))
 	switch {
 	case !d.Allowed():
 		if domain := s.searchDomain(name); domain != "" && d.Rule == "" {
@@ -108,7 +109,7 @@ func (s *Server) decide(q question, rec *audit.Record) (name string, do action) 
 			rec.Reason += "; besides, only addresses are resolved, not questions of type " + typeName(q.q.Type)
 		}
 		return name, toRefuse
-	case s.ours.has(openQuestionOf(q.header.ID, q.q)):
+	case ours:
 		rec.Reason = "the upstream resolver sent our own question back to us: it asks from within this network, and that is not open to it"
 		return name, toRefuse
 	case q.q.Type == typeHTTPS || q.q.Type == typeSVCB:

@@ -105,7 +105,7 @@ type Server struct {
 	cache     *cache
 	pending   pending
 	upstreams upstreams
-	ours      openQuestions
+	ours      sync.Map // each openQuestion
 
 	lookups chan struct{} // one place for each question of Addresses
 }

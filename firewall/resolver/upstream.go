@@ -149,8 +149,8 @@ func (s *Server) send(ctx context.Context, q query) ([]byte, dnsmessage.RCode, e
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	note := openQuestionOf(id, question)
-	s.ours.add(note)
-	defer s.ours.remove(note)
+	s.ours.Store(note, true)
+	defer s.ours.Delete(note)
 	if q.network == "tcp" {
 		return exchangeTCP(conn, message, id, question)
 	}

@@ -64,6 +64,8 @@ func (u *upstreams) believes(index int, sameCase bool) bool {
 	return sameCase || !u.repeatsCase[index]
 }
 
+// openQuestion is a question of ours that awaits its reply.
+//
 // A container engine's resolver (127.0.0.11) asks the outside from within the
 // container's network. Where the packet filter leads its question back to us,
 // answering it would ask the engine again, and so on without end. A question
@@ -71,8 +73,6 @@ func (u *upstreams) believes(index int, sameCase bool) bool {
 // therefore our own. The name must have the same letters, too. Otherwise a client
 // that asks for a name with one id after the other would learn which id to forge
 // a reply with.
-
-// openQuestion is a question of ours that awaits its reply.
 type openQuestion struct {
 	id   uint16
 	name string // in the letters that were sent
@@ -82,36 +82,4 @@ type openQuestion struct {
 // openQuestionOf is q with an id.
 func openQuestionOf(id uint16, q dnsmessage.Question) openQuestion {
 	return openQuestion{id, string(q.Name.Data[:q.Name.Length]), q.Type}
-}
-
-// openQuestions counts our open questions. Safe for concurrent use.
-type openQuestions struct {
-	mu   sync.Mutex
-	open map[openQuestion]int
-}
-
-// add notes a question until it is removed.
-func (o *openQuestions) add(q openQuestion) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.open == nil {
-		o.open = map[openQuestion]int{}
-	}
-	o.open[q]++
-}
-
-// remove forgets what was added once.
-func (o *openQuestions) remove(q openQuestion) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.open[q]--; o.open[q] == 0 {
-		delete(o.open, q)
-	}
-}
-
-// has reports whether the question is one of ours.
-func (o *openQuestions) has(q openQuestion) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.open[q] > 0
 }
