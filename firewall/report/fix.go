@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/org/claude-sandbox/firewall"
@@ -43,7 +42,7 @@ func fixFor(inForce *firewall.Policy, r audit.Record) (entry, list string) {
 
 // maxFixes bounds the rows that an entry is offered for. People paste fewer,
 // and an agent that tries every port of an address must not keep us busy.
-const maxFixes = 1000
+const maxFixes = 200
 
 // confirm takes back every entry that the matcher does not accept, or that would
 // not open the row's destination together with the policy in force. fixFor has tried those
@@ -51,36 +50,30 @@ const maxFixes = 1000
 func (r *Report) confirm(inForce *firewall.Policy) {
 	for i := range r.Rows {
 		row := &r.Rows[i]
-		if row.offer = i < maxFixes; !row.offer {
-			row.Fix, row.FixList = "", ""
-		}
-	}
-	all := withEntries(inForce, r.Fixes(listAllow)) // suspect ones are looked at alone
-	for i := range r.Rows {
-		if row := &r.Rows[i]; row.Fix != "" && !row.confirmed(inForce, all) {
+		row.offer = i < maxFixes
+		if row.Fix != "" && !(row.offer && row.confirmed(inForce)) {
 			row.Fix, row.FixList = "", ""
 		}
 	}
 }
 
 // confirmed reports whether the row's entry opens its destination, together
-// with the policy in force. all is that policy with the entries of all rows.
-func (row *Row) confirmed(inForce, all *firewall.Policy) bool {
-	if strings.TrimSpace(row.Fix) != row.Fix { // the matcher would forgive that, what is pasted elsewhere may not
+// with the policy in force.
+func (row *Row) confirmed(inForce *firewall.Policy) bool {
+	switch {
+	case strings.TrimSpace(row.Fix) != row.Fix: // the matcher would forgive that, what is pasted elsewhere may not
 		return false
-	}
-	if row.FixList == listPrivate {
+	case row.FixList == listPrivate:
 		return true
-	}
-	if row.Operation != "" {
+	case row.Operation != "":
 		return row.confirmedOperation(inForce)
 	}
-	// Nearly always the row's own entry decides among all of them.
-	if d := row.decide(all); d.Allowed() && d.Rule == row.Fix {
-		return true
+	t := firewall.Target{Name: row.Host, Port: row.Port, Proto: cmp.Or(row.Proto, firewall.TCP)}
+	if addr, err := netip.ParseAddr(row.Host); err == nil {
+		t.Name, t.Addr = "", addr
 	}
-	own, bad := inForce.With(firewall.Network{Allow: []string{row.Fix}})
-	return bad == nil && row.decide(own).Allowed()
+	entry, _ := audit.Fix(inForce, t)
+	return entry == row.Fix
 }
 
 // confirmedOperation reports whether the row's entry is one about operations at its
@@ -93,30 +86,4 @@ func (row *Row) confirmedOperation(inForce *firewall.Policy) bool {
 	}
 	_, bad = inForce.With(firewall.Network{Allow: []string{row.Fix}})
 	return bad == nil && !inForce.Operations().Covers(row.Fix)
-}
-
-// withEntries is the policy in force with all entries that are such.
-func withEntries(inForce *firewall.Policy, allow []string) *firewall.Policy {
-	wider, bad := inForce.With(firewall.Network{Allow: allow})
-	if bad == nil {
-		return wider
-	}
-	allow = slices.DeleteFunc(allow, func(e string) bool {
-		return slices.ContainsFunc(bad, func(b firewall.EntryError) bool { return b.Entry == e })
-	})
-	if wider, bad = inForce.With(firewall.Network{Allow: allow}); bad != nil {
-		return inForce
-	}
-	return wider
-}
-
-// decide asks the policy for the row's destination.
-func (row *Row) decide(p *firewall.Policy) firewall.Decision {
-	if addr, ok := row.isAddress(); ok {
-		return p.Decide("", addr, row.Port, cmp.Or(row.Proto, firewall.TCP))
-	}
-	if row.Port == 0 {
-		return p.DecideName(row.Host)
-	}
-	return p.Decide(row.Host, netip.Addr{}, row.Port, row.Proto)
 }

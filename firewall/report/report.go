@@ -272,9 +272,3 @@ func (r *Report) Fixes(list string) []string {
 	}
 	return entries
 }
-
-// isAddress reports whether the row is about an address that no name led to.
-func (row Row) isAddress() (netip.Addr, bool) {
-	addr, err := netip.ParseAddr(row.Host)
-	return addr, err == nil
-}
