@@ -36,7 +36,7 @@ func IsInternet(addr netip.Addr) bool {
 }
 
 // metadataNames are what clouds call their metadata services; whatever is below
-// them is theirs, too. Google: metadata.google.internal, its short forms, which
+// them belongs to them, too. Google: metadata.google.internal, its short forms, which
 // the search domains of its machines complete, and metadata.goog (Google Cloud,
 // "About VM metadata"). AWS: instance-data (the name in ec2.internal). The others
 // are named in their own documentation of metadata. Azure, Oracle, DigitalOcean

@@ -48,7 +48,7 @@ type runOptions struct {
 	policy   string
 	user     string // "" = defaultUser
 	audit    string
-	around   []netip.Prefix // besides what the namespace shows, such as the host's own addresses
+	around   []netip.Prefix // in addition to what the namespace shows, such as the host's own addresses
 	sidecar  bool
 	askAgent bool // of the sidecar's: the first process of the agent's container answers
 	// lifeline of the sidecar's: standard input is the supervisor, deadline the

@@ -12,7 +12,7 @@ import (
 )
 
 // An image may hold settings that are right behind this firewall alone, such as those
-// with which Claude Code asks nobody for leave. It keeps them in verifiedFolder, and
+// with which Claude Code asks for no permission. It keeps them in verifiedFolder, and
 // programs find them through verifiedMark, which is there only while this start's
 // firewall is verified and its policy names what is open. A container with another
 // entrypoint, or with mode audit or host, has none of them.

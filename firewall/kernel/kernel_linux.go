@@ -180,7 +180,7 @@ type candidate struct {
 
 // candidates are the backends to try, best first. Tables of the legacy backend
 // that exist in this namespace, such as an engine's rules for its resolver,
-// decide for it: only there can our jump be placed before theirs.
+// decide for it: only there can our jump be placed before the engine's.
 func candidates() []candidate {
 	nft, plain, legacy := candidate{NFT, "-nft"}, candidate{NFT, ""}, candidate{Legacy, "-legacy"}
 	if tables, err := os.ReadFile("/proc/thread-self/net/ip_tables_names"); err == nil && len(strings.TrimSpace(string(tables))) > 0 {

@@ -106,7 +106,7 @@ func (s *Server) decide(q question, rec *audit.Record) (name string, do action) 
 		}
 		if !addresses && q.q.Type != typeHTTPS && q.q.Type != typeSVCB {
 			rec.Rule = cmp.Or(d.Rule, ruleAddresses)
-			rec.Reason += "; besides, only addresses are resolved, not questions of type " + typeName(q.q.Type)
+			rec.Reason += "; and only addresses are resolved, not questions of type " + typeName(q.q.Type)
 		}
 		return name, toRefuse
 	case ours:

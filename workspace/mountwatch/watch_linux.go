@@ -47,7 +47,7 @@ type Watch struct {
 }
 
 // heldFile is a file of git's that is mounted read-only, and what it held. Its
-// mount is no wall around its content: the file may have another name that is
+// mount does not protect its content: the file may have another name that is
 // not mounted, a hard link's or, in a shared folder of a host that does not tell
 // upper from lower case, the same in other letters. See obeyed.IsGitFile.
 type heldFile struct {
