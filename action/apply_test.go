@@ -467,8 +467,8 @@ func TestAttackWhatLandsIsWhatIsSaid(t *testing.T) {
 		"objects/x", "refs/x", "@", "@{0}", "a..b", ".lock", "x.lock", "~", "*", "?", "[a]", ".github/workflows/y.yml", "con", "nul.txt", "a.", " ", "$(id)", "`id`", "'",
 	}
 	random := rand.New(rand.NewPCG(3, 4))
-	piece := func() string {
-		name := names[random.IntN(len(names))]
+	piece := func(about int) string {
+		name := names[(about+random.IntN(8))%len(names)] // neighbours get into each other's way
 		quoted := func(p string) string { return p }
 		if strings.ContainsAny(name, `"`) {
 			quoted = func(p string) string { return `"` + strings.ReplaceAll(p, `"`, `\"`) + `"` }
@@ -488,8 +488,9 @@ func TestAttackWhatLandsIsWhatIsSaid(t *testing.T) {
 	repo, landed := proposal.Repository{Dir: h.checkout}, 0
 	for range 300 {
 		var text strings.Builder
+		about := random.IntN(len(names))
 		for range 1 + random.IntN(3) {
-			text.WriteString(piece())
+			text.WriteString(piece(about))
 		}
 		var a applied
 		write(t, filepath.Join(h.temp, "p"), text.String())
