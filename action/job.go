@@ -8,6 +8,7 @@ import (
 
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/credproxy/spending"
+	"github.com/org/claude-sandbox/firewall/learn"
 	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/sandbox"
@@ -49,6 +50,7 @@ type Report struct {
 	Outcome             agent.Outcome
 	Result              *agent.Result     // nil when claude never reported; the agent's word, cost and turns included
 	Egress              *report.Report    // nil when the firewall never ran
+	Learned             *learn.Lesson     // what egress: block lacks for this run; nil = it had no egress: audit
 	MeteredUSD          float64           // list price of these tokens in US dollars, as the proxy computed it
 	TokensIn, TokensOut int64             // what the model API reported to the proxy, outside the sandbox; 0 = it answered nothing
 	Changes             *changes.Set      // to the workspace; nil when the agent never ran

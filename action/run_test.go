@@ -17,6 +17,7 @@ import (
 	"github.com/org/claude-sandbox/credproxy/spending"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/learn"
 	"github.com/org/claude-sandbox/firewall/report"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/sandbox"
@@ -149,6 +150,21 @@ func TestOutputsOfASuccess(t *testing.T) {
 	}
 	if strings.Contains(r.summary, "sandbox.jsonc") { // which opens nothing in a workflow
 		t.Errorf("the summary leads to the project's file:\n%s", r.summary)
+	}
+}
+
+// The way from egress: audit to a list is in the summary.
+func TestTheSummaryHasTheListAfterAnAudit(t *testing.T) {
+	seen := audit.Record{Verdict: firewall.Allow, Rule: firewall.RuleUnlisted, Layer: audit.LayerDNS, Name: "docs.example.com"}
+	reached := audit.Record{Verdict: firewall.Allow, Rule: firewall.RuleUnlisted, Layer: audit.LayerSNI, Name: "docs.example.com", Dst: "203.0.113.7", Port: 443, Proto: firewall.TCP}
+	r := runStep(t, t.Context(), map[string]string{"INPUT_EGRESS": "audit"}, func(context.Context, Job) (Report, error) {
+		return Report{
+			Outcome: agent.Outcome{Conclusion: agent.Success}, Result: &agent.Result{Text: "done"}, Egress: egress(seen, reached),
+			Learned: learn.New([]audit.Record{seen, reached}, nil, learn.Options{}),
+		}, nil
+	})
+	if !strings.Contains(r.summary, "this run needs these; look at each one first:\n\n```yaml\nallowed_domains: |\n  docs.example.com:443\n```\n") {
+		t.Errorf("summary:\n%s", r.summary)
 	}
 }
 

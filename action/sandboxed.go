@@ -18,6 +18,9 @@ import (
 
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/credproxy"
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/learn"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/progress"
@@ -95,11 +98,26 @@ func (s Sandboxed) Run(ctx context.Context, job Job) (Report, error) {
 			t.Agent.Round(time.Millisecond))
 	}
 	report := reportOf(result, err)
+	report.Learned = learned(plan, result.Files.Audit)
 	if job.Untrusted && job.Texts != nil {
 		report.Notes = append(report.Notes, textsNote(job.Texts))
 	}
 	report.Facts = facts(ctx, e, plan) // none when somebody waits for the end
 	return report, hinted(err, host)
+}
+
+// learned is what an allowlist lacks for a run that was open, by the firewall's records.
+func learned(plan *runplan.Plan, records string) *learn.Lesson {
+	if plan.Policy.Mode() != firewall.ModeAudit {
+		return nil
+	}
+	f, err := os.Open(records)
+	if err != nil {
+		return nil // which the run has told
+	}
+	defer f.Close()
+	all, _ := audit.Read(f) // what there is
+	return learn.New(all, plan.Policy, learn.Options{})
 }
 
 // tellCache says on a fresh runner how a workflow keeps Claude Code's package between jobs.

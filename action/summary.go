@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/firewall/learn"
 	"github.com/org/claude-sandbox/firewall/report"
 )
 
@@ -39,6 +40,7 @@ func (r reported) writeSummary(w io.Writer) error {
 		if err := writeEgress(&b, r.Egress); err != nil {
 			return err
 		}
+		writeLearned(&b, r.Learned)
 	}
 	r.writeModels(&b)
 	r.writeNotes(&b)
@@ -134,21 +136,34 @@ func writeEgress(b *strings.Builder, egress *report.Report) error {
 		return err
 	}
 	// A project's own file opens nothing in a workflow.
-	lead := "\nTo open what was denied, add to the step:\n\n"
-	for _, list := range []struct{ name, input string }{{"allow", "allowed_domains"}, {"private", "private_domains"}} {
-		entries := shown.Fixes(list.name)
-		if len(entries) == 0 {
-			continue
-		}
-		fmt.Fprintf(b, "%s```yaml\n%s: |\n", lead, list.input)
-		for _, entry := range entries {
-			b.WriteString("  " + entry + "\n")
-		}
-		b.WriteString("```\n")
-		lead = "\nand\n\n"
-	}
+	writeInputs(b, "To open what was denied, add to the step:", shown.Fixes)
 	b.WriteString("\n")
 	return nil
+}
+
+// writeLearned writes the way from egress: audit to a list.
+func writeLearned(b *strings.Builder, lesson *learn.Lesson) {
+	if lesson == nil {
+		return
+	}
+	writeInputs(b, "With `egress: block` this run needs these; look at each one first:", lesson.Entries)
+	b.WriteString("\n")
+}
+
+// writeInputs writes lines for the step, of the entries of each list of the network.
+func writeInputs(b *strings.Builder, lead string, entries func(list string) []string) {
+	var lines strings.Builder
+	for _, list := range []struct{ name, input string }{{"allow", "allowed_domains"}, {"private", "private_domains"}} {
+		for i, entry := range entries(list.name) {
+			if i == 0 {
+				lines.WriteString(list.input + ": |\n")
+			}
+			lines.WriteString("  " + entry + "\n")
+		}
+	}
+	if lines.Len() > 0 {
+		fmt.Fprintf(b, "\n%s\n\n```yaml\n%s```\n", lead, &lines)
+	}
 }
 
 // fenced shows text as it is, inside a fence longer than any run of backticks
