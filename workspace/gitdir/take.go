@@ -256,6 +256,9 @@ func (t *Taker) damaged(format string, args ...any) error {
 
 // finish makes the bundle of a repository whose objects have arrived.
 func (t *Taker) finish(ctx context.Context, a *arrival) error {
+	if a.head == "" && a.packed == "" && len(a.refs) == 0 {
+		return errors.New("its git directory has neither HEAD nor a branch any more")
+	}
 	if a.loose != nil {
 		pack, err := a.loose.close()
 		if err != nil {

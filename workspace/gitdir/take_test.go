@@ -223,6 +223,20 @@ func TestAttackAHostileBranchKeepsOthersBack(t *testing.T) {
 	}
 }
 
+// A git directory that holds no repository any more, because the agent removed it, or because the
+// engine gave an empty folder, is no repository without commits.
+func TestAGitDirectoryThatIsGone(t *testing.T) {
+	v := newVolume(t)
+	for _, name := range []string{"HEAD", "packed-refs", "refs"} {
+		if err := os.RemoveAll(filepath.Join(v.dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if commits, notes, _, err := v.take(); err != nil || len(commits) > 0 || len(notes) != 1 || !strings.Contains(notes[0], "do not come back") {
+		t.Errorf("%v, %q, %v", commits, notes, err)
+	}
+}
+
 // A branch says which files it changes, and what they hold, before and after.
 func TestTouchedFiles(t *testing.T) {
 	v := newVolume(t)
