@@ -3,6 +3,7 @@ package relay_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"golang.org/x/net/http2"
@@ -332,6 +334,98 @@ func TestAttackOperationHTTP2(t *testing.T) {
 			}
 			f.settle(1)
 			checkArrived(t, h, attack.want)
+		})
+	}
+}
+
+// TestAttackOperationFrames sends frames in an order in which some server takes them for other
+// requests. want is as of TestAttackOperationHTTP2, of POST and GET.
+func TestAttackOperationFrames(t *testing.T) {
+	post := []string{":method: POST", ":scheme: https", ":authority: ok.test", ":path: /v1/a"}
+	other := []string{":method: GET", ":scheme: https", ":authority: ok.test", ":path: " + secret}
+	block := func(f *frames, fields []string) []byte {
+		f.fields.Reset()
+		for _, field := range fields {
+			i := strings.Index(field[1:], ": ") + 1
+			_ = f.coder.WriteField(hpack.HeaderField{Name: field[:i], Value: field[i+2:]})
+		}
+		return bytes.Clone(f.fields.Bytes())
+	}
+	for name, attack := range map[string]struct {
+		send func(f *frames) error
+		want int
+	}{
+		"honest": {func(f *frames) error { return cmp.Or(f.head(1, false, post...), f.WriteData(1, true, []byte("x"))) }, 1},
+		"trailers with a path": {func(f *frames) error {
+			return cmp.Or(f.head(1, false, post...), f.WriteData(1, false, []byte("x")), f.head(1, true, other...))
+		}, 0},
+		"trailers with another method": {func(f *frames) error {
+			return cmp.Or(f.head(1, false, post...), f.WriteData(1, false, []byte("x")), f.head(1, true, "x-http-method-override: DELETE"))
+		}, 1},
+		"a second head before the body": {func(f *frames) error {
+			return cmp.Or(f.head(1, false, post...), f.head(1, false, other...), f.WriteData(1, true, []byte("x")))
+		}, 0},
+		"a head in pieces, with another's between": {func(f *frames) error {
+			b := block(f, post)
+			return cmp.Or(f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: b[:4], EndStream: true}), f.head(3, true, other...),
+				f.WriteContinuation(1, true, b[4:]))
+		}, 0},
+		"a piece of another stream's": {func(f *frames) error {
+			b := block(f, other)
+			return cmp.Or(f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: b[:4], EndStream: true}), f.WriteContinuation(3, true, b[4:]))
+		}, 0},
+		"a piece alone": {func(f *frames) error { return f.WriteContinuation(1, true, block(f, other)) }, 0},
+		"pieces without an end": {func(f *frames) error {
+			err := f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block(f, post), EndStream: true})
+			for range 200 {
+				err = cmp.Or(err, f.WriteContinuation(1, false, block(f, []string{"x: " + strings.Repeat("y", 4<<10)})))
+			}
+			return err
+		}, 0},
+		"a request inside a body": {func(f *frames) error { return cmp.Or(f.head(1, false, post...), f.WriteData(1, true, block(f, other))) }, 1},
+		"a body behind the end": {func(f *frames) error {
+			return cmp.Or(f.head(1, true, post...), f.WriteData(1, true, []byte("GET "+secret)))
+		}, -1},
+		"a head behind the end": {func(f *frames) error { return cmp.Or(f.head(1, true, post...), f.head(1, true, other...)) }, -1},
+		"an even stream":        {func(f *frames) error { return f.head(2, true, other...) }, 0},
+		"stream 0":              {func(f *frames) error { return f.head(0, true, other...) }, 0},
+		"an older stream":       {func(f *frames) error { return cmp.Or(f.head(5, true, post...), f.head(3, true, other...)) }, -1},
+		"a promise of the client's": {func(f *frames) error {
+			return f.WritePushPromise(http2.PushPromiseParam{StreamID: 1, PromiseID: 2, BlockFragment: block(f, other), EndHeaders: true})
+		}, 0},
+		"a frame that nobody knows": {func(f *frames) error {
+			return cmp.Or(f.WriteRawFrame(0xbe, 0, 0, []byte("GET "+secret)), f.head(1, true, post...))
+		}, 1},
+		"HTTP/1.1 behind the preface": {func(f *frames) error {
+			return cmp.Or(f.WriteRawFrame('G', 'E', 'T', []byte(" "+secret+" HTTP/1.1\r\nHost: ok.test\r\n\r\n")), f.head(85, true, post...))
+		}, 1},
+		"an index that is none": {func(f *frames) error {
+			return f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0xff, 0xff, 0xff, 0x7f}, EndStream: true, EndHeaders: true})
+		}, 0},
+		"a length in the trailers": {func(f *frames) error {
+			return cmp.Or(f.head(1, false, post...), f.WriteData(1, false, []byte("x")), f.head(1, true, "content-length: 44", "transfer-encoding: chunked"))
+		}, 1},
+		"more than the length": {func(f *frames) error {
+			return cmp.Or(f.head(1, false, append(slices.Clone(post), "content-length: 1")...), f.WriteData(1, true, []byte("xGET "+secret)))
+		}, -1},
+		"less than the length": {func(f *frames) error {
+			return cmp.Or(f.head(1, false, append(slices.Clone(post), "content-length: 44")...), f.WriteData(1, true, []byte("x")))
+		}, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHost(t, []string{"h2"}, nil)
+			f := newFrames(t, newBox(t, h).dial("h2"))
+			if err := attack.send(f); err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) {
+				t.Fatal(err)
+			}
+			f.settle(1)
+			checkArrived(t, h, attack.want)
+			for _, r := range h.requests() {
+				if strings.HasSuffix(r, "GET "+secret) {
+					t.Errorf("arrived: %s", r)
+				}
+			}
 		})
 	}
 }
