@@ -23,13 +23,13 @@ func tunnelTo(t *testing.T, addr string) string {
 		}
 		defer out.Close()
 		w.WriteHeader(http.StatusOK)
-		in, _, err := http.NewResponseController(w).Hijack()
+		in, early, err := http.NewResponseController(w).Hijack() // the server may have read a byte already
 		if err != nil {
 			panic(http.ErrAbortHandler)
 		}
 		defer in.Close()
 		go func() {
-			_, _ = io.Copy(out, in)
+			_, _ = io.Copy(out, early)
 			_ = out.(*net.TCPConn).CloseWrite()
 		}()
 		_, _ = io.Copy(in, out)
