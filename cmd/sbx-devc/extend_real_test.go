@@ -189,6 +189,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends curl && rm -rf 
 }
 `)
 	p.write(".vscode/settings.json", "{}\n")
+	p.write("../neighbour", "another project's, or the user's\n")
 	if code, _, said := call(t, "init", "--extend", p.dir, "--allow", fmt.Sprintf("allowed.example:%d", p.world.allowed)); code != 0 {
 		t.Fatalf("init --extend: exit %d: %s", code, said)
 	}
@@ -208,6 +209,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends curl && rm -rf 
 		{"another name", fmt.Sprintf("curl -sS --max-time 5 http://other.example:%d/", p.world.allowed)},
 		{"another container", "echo {} >.devcontainer/devcontainer.json || mv .devcontainer x || echo >.devcontainer/sandbox.compose.yaml"},
 		{"a hook", "echo >.git/hooks/pre-commit || git config core.hooksPath x || mv .git y"},
+		{"the folder around the project", "cat /workspaces/neighbour || touch /workspaces/new || ls -A /workspaces | grep -v '^sbx-c-composed$'"},
 		{"the editor's settings", "echo >.vscode/settings.json || mv .vscode z"},
 	})
 	if leaks := p.world.leaks("allowed.example"); len(leaks) > 0 {

@@ -65,9 +65,13 @@ func installsClaude(c *rule.View) bool {
 	return found
 }
 
-// keepsLogin reports a mount over Claude Code's folder.
+// keepsLogin reports a mount over Claude Code's folder, which our Feature brings as well.
 func keepsLogin(c *rule.View) bool {
-	return slices.ContainsFunc(append(c.Mounts(), c.ServiceMounts()...),
+	ours := func(m jsonc.Member) bool {
+		id, _, _ := rights.SplitImage(m.Name)
+		return path.Base(id) == "claude"
+	}
+	return slices.ContainsFunc(c.Root.Member("features").Fields(), ours) || slices.ContainsFunc(append(c.Mounts(), c.ServiceMounts()...),
 		func(r rights.Right) bool { return path.Base(r.Mount.Target) == ".claude" })
 }
 
@@ -83,7 +87,11 @@ func serviceLines(c *rule.View) *ServiceLines {
 	}
 	if e, ok := exposed(c); ok && e.volume != nil {
 		if from, to, ok := workspaceIn(c, e.volume); ok { // nothing where the place of the workspace in the container is not known
-			lines.Volumes = volumesOver(from, to, e.toCover())
+			if !c.GitAbove() && to != e.volume.Mount.Target {
+				// The volume has the folder around the project: an empty one comes in its place.
+				lines.Volumes = append(lines.Volumes, e.volume.Mount.Target, fromHere(from)+":"+to)
+			}
+			lines.Volumes = append(lines.Volumes, volumesOver(from, to, e.toCover())...)
 			if c.HomeName != "" && path.Base(to) == c.HomeName {
 				lines.Folder = c.HomeName
 			}
@@ -101,16 +109,21 @@ func volumesOver(from, to string, paths []string) []string {
 	var out []string
 	for _, p := range paths {
 		name, mode, readonly := strings.Cut(p, ":")
-		line := path.Join(from, name) + ":" + path.Join(to, name)
-		if !strings.HasPrefix(line, "../") {
-			line = "./" + line // without it Compose takes it for a volume's name
-		}
+		line := fromHere(path.Join(from, name)) + ":" + path.Join(to, name)
 		if readonly {
 			line += ":" + mode
 		}
 		out = append(out, line)
 	}
 	return out
+}
+
+// fromHere writes a relative path so that Compose does not take it for a volume's name.
+func fromHere(p string) string {
+	if p == "." || p == ".." || strings.HasPrefix(p, "../") {
+		return p
+	}
+	return "./" + p
 }
 
 // workspaceIn returns the project's folder relative to the first Compose file,

@@ -288,3 +288,35 @@ func TestWhatABuildRunsAndTakes(t *testing.T) {
 		}
 	}
 }
+
+// TestAttackTheFolderAroundAComposeProject: with the volume of many templates the agent reads
+// and writes what lies next to the project, such as the user's home folder.
+func TestAttackTheFolderAroundAComposeProject(t *testing.T) {
+	const sandbox = `"remoteUser": "dev", "features": {"ghcr.io/org/claude-sandbox/features/firewall@sha256:0": {}}, `
+	for _, c := range []struct {
+		volumes, over string
+		want          bool
+	}{
+		{`["../..:/workspaces:cached"]`, "", true},
+		{`["../../..:/w"]`, "", true},
+		{`["../..:/workspaces:ro"]`, "", true},
+		{`[{type: bind, source: ../.., target: /w}]`, "", true},
+		{`["./../../:/w"]`, "", true},
+		{`["..:/w/p"]`, "", false},
+		{`["../sub:/w/p/sub"]`, "", false},
+		{`["../../lib:/lib"]`, "", false},
+		{`["../..:/workspaces:cached"]`, "services:\n  a:\n    volumes: [\"/workspaces\", \"..:/workspaces/p\"]\n", false},
+		{`["../..:/workspaces:cached"]`, "services:\n  a:\n    volumes: [\"/workspaces/p\", \"..:/workspaces/p\"]\n", true},
+	} {
+		for _, made := range []string{sandbox, ""} {
+			tree := devcontainer.Memory{
+				".devcontainer/devcontainer.json": `{` + made + `"dockerComposeFile": ["c.yaml"` + map[bool]string{true: `, "o.yaml"`}[c.over != ""] + `], "service": "a", "workspaceFolder": "/workspaces/p"}`,
+				".devcontainer/c.yaml":            "services:\n  a:\n    image: debian:13\n    volumes: " + c.volumes + "\n",
+				".devcontainer/o.yaml":            c.over,
+			}
+			if got := strings.Contains(ids(t, tree), "SBX407"); got != (c.want && made != "") {
+				t.Errorf("%s %q, a sandbox %v: SBX407 %v", c.volumes, c.over, made != "", got)
+			}
+		}
+	}
+}

@@ -198,8 +198,9 @@ func sensitiveMounts(v *rule.View) (out []rule.Finding) {
 			continue
 		}
 		// A relative source of Compose starts at the Compose file: the project and
-		// what lies around it is what people mount.
-		if r.Notation == rights.Compose && !fromRootOrHome(r.Mount) {
+		// what lies around it is what people mount. Around a sandbox lies what is nobody's
+		// but the user's, such as other projects or the home folder.
+		if r.Notation == rights.Compose && !fromRootOrHome(r.Mount) && !(v.Sandboxed() && holdsProject(v, r.Mount.Source)) {
 			continue
 		}
 		if r.Notation == rights.Property && insideTree(v, r.Mount) {

@@ -93,3 +93,16 @@ func outsideProject(v *rule.View, name string) bool {
 	full := path.Join(v.Dir, path.Dir(v.Composed.First), p.Path)
 	return devcontainer.LeavesTree(full) || v.Home != "." && full != v.Home && !strings.HasPrefix(full, v.Home+"/")
 }
+
+// holdsProject reports whether a relative path in a Compose file is a folder that the project
+// is in, and more than its repository.
+func holdsProject(v *rule.View, name string) bool {
+	if rights.Origin(name).Base != "" || strings.Contains(name, "$") {
+		return false
+	}
+	full := path.Join(v.Dir, path.Dir(v.Composed.First), name)
+	if devcontainer.LeavesTree(full) {
+		return strings.Trim(full, "./") == ""
+	}
+	return !v.GitAbove() && full != v.Home && (full == "." || strings.HasPrefix(v.Home, full+"/"))
+}

@@ -159,40 +159,44 @@ func (i Images) build(ctx context.Context, what, tag string, files []imagebuild.
 // else from the volume.
 func (i Images) giveClaude(ctx context.Context, plan *runplan.Plan, image engine.Image) error {
 	path, chosen := plan.ClaudePath()
+	name := "image " + plan.Agent.Image
+	if i.Choice.recipe != nil && plan.Agent.Image != i.Choice.Name { // it is used by its id
+		name = "image of the project's dev container"
+	}
 	s, err := i.look(ctx, image, path)
 	if err != nil {
 		return err
 	}
 	if s.InTheWay != "" {
-		return diag.WithHint(fmt.Errorf("the image %s has something at %s, where a run mounts its own", plan.Agent.Image, s.InTheWay),
+		return diag.WithHint(fmt.Errorf("the %s has something at %s, where a run mounts its own", name, s.InTheWay),
 			"name another image with %s", i.Option)
 	}
 	if s.Links {
 		plan.KeepAccounts()
-		plan.Notes = append(plan.Notes, fmt.Sprintf("the agent's user has no name: in the image %s the list of users is not a plain file",
-			plan.Agent.Image))
+		plan.Notes = append(plan.Notes, fmt.Sprintf("the agent's user has no name: in the %s the list of users is not a plain file",
+			name))
 	}
 	if !s.Bash {
-		plan.Notes = append(plan.Notes, fmt.Sprintf("the image %s has neither bash nor zsh, and Claude's Bash tool needs one of them: "+
+		plan.Notes = append(plan.Notes, fmt.Sprintf("the %s has neither bash nor zsh, and Claude's Bash tool needs one of them: "+
 			"install bash in it, such as with 'apk add bash'",
-			plan.Agent.Image))
+			name))
 	}
 	if !s.Git && plan.Project != nil && len(plan.Project.Git.Private) > 0 {
-		plan.Notes = append(plan.Notes, fmt.Sprintf("the image %s has no git, and the agent cannot commit: install git in it, such as with "+
-			"'apt-get install git'", plan.Agent.Image))
+		plan.Notes = append(plan.Notes, fmt.Sprintf("the %s has no git, and the agent cannot commit: install git in it, such as with "+
+			"'apt-get install git'", name))
 	}
 	if !s.LFS && plan.Place.LFS {
-		plan.Notes = append(plan.Notes, fmt.Sprintf("the image %s has no git-lfs: the agent commits the whole content of LFS's files; "+
-			"install git-lfs in it, or make pointers of them here afterwards: 'git add --renormalize .'", plan.Agent.Image))
+		plan.Notes = append(plan.Notes, fmt.Sprintf("the %s has no git-lfs: the agent commits the whole content of LFS's files; "+
+			"install git-lfs in it, or make pointers of them here afterwards: 'git add --renormalize .'", name))
 	}
 	switch {
 	case chosen && s.Claude || s.Closed:
 		return nil
 	case chosen:
-		return diag.WithHint(fmt.Errorf("the image %s has no Claude Code at %s", plan.Agent.Image, path),
+		return diag.WithHint(fmt.Errorf("the %s has no Claude Code at %s", name, path),
 			"leave --claude-path out, and the run brings Claude Code along")
 	case s.Libc == "":
-		return diag.WithHint(fmt.Errorf("the image %s has no C library, neither glibc nor musl, and Claude Code needs one", plan.Agent.Image),
+		return diag.WithHint(fmt.Errorf("the %s has no C library, neither glibc nor musl, and Claude Code needs one", name),
 			"name an image of a distribution with %s, such as debian:bookworm-slim, or alpine:3 with bash", i.Option)
 	}
 	volume, err := i.bringClaude(ctx, image.Arch, s.Libc, plan.Sidecar.Image)

@@ -205,7 +205,8 @@ func (x *Extension) layOver(changes []string, text []byte) error {
 	if err := with.judge(changes, text); err != nil || with.Service != nil {
 		return err
 	}
-	note := fmt.Sprintf("%s lays read-only volumes over the service %s of %s", overlayPath, lines.Service, lines.File)
+	note := fmt.Sprintf("%s gives the service %s of %s the project with read-only parts, and nothing around it", overlayPath,
+		lines.Service, lines.File)
 	if lines.Folder != "" {
 		note += fmt.Sprintf("; they hold in a folder of the name %s alone: 'sbx-devc validate' says so elsewhere", lines.Folder)
 	}

@@ -69,7 +69,7 @@ func TestEncodeRoundTrip(t *testing.T) {
 
 func TestReferences(t *testing.T) {
 	for id, want := range map[string]string{
-		"claude":        "debian:bookworm-slim node:22-bookworm-slim",
+		"claude":        "node:22-bookworm-slim",
 		"claude-node":   "node:22-bookworm-slim",
 		"claude-go":     "debian:bookworm-slim golang:1.26-bookworm node:22-bookworm-slim",
 		"claude-python": "ghcr.io/astral-sh/ruff:0.14 ghcr.io/astral-sh/uv:0.9 node:22-bookworm-slim python:3.13-slim-bookworm",
