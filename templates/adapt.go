@@ -76,8 +76,7 @@ const networkArg = "--network="
 func MountsWorkspace(files []File) bool {
 	for _, f := range files {
 		if path.Base(f.Path) == "devcontainer.json" {
-			doc, _ := jsonc.Parse("", f.Content)
-			return doc != nil && doc.Root.Member("workspaceMount") != nil
+			return rootOf(f.Content).Member("workspaceMount") != nil
 		}
 	}
 	return false

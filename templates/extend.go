@@ -129,40 +129,43 @@ func Extended(src []byte) bool {
 // NamesAgent reports whether a devcontainer.json names the user of sessions, who
 // is the agent. It is pure.
 func NamesAgent(src []byte) bool {
-	doc, _ := jsonc.Parse("", src)
-	return doc != nil && doc.Root.Member("remoteUser") != nil
+	return rootOf(src).Member("remoteUser") != nil
 }
 
 // Composed reports whether a devcontainer.json leaves its container to Docker
 // Compose. It is pure.
 func Composed(src []byte) bool {
-	doc, _ := jsonc.Parse("", src)
-	return doc != nil && doc.Root.Member("dockerComposeFile") != nil
+	return rootOf(src).Member("dockerComposeFile") != nil
 }
 
 // Joins reports whether a devcontainer.json puts its container into a network of the
 // engine, as Extend does. It is pure.
 func Joins(src []byte, network string) bool {
-	doc, _ := jsonc.Parse("", src)
-	if doc == nil || network == "" {
-		return false
-	}
-	list := doc.Root.Member("runArgs")
-	return list != nil && slices.ContainsFunc(list.Elements, func(n *jsonc.Node) bool { return n.Text == networkArg+network })
+	list := rootOf(src).Member("runArgs")
+	return network != "" && list != nil &&
+		slices.ContainsFunc(list.Elements, func(n *jsonc.Node) bool { return n.Text == networkArg+network })
 }
 
 // ExtendedLocally reports whether that Feature is the one in LocalFeatureFolder.
 // It is pure.
 func ExtendedLocally(src []byte) bool {
-	doc, _ := jsonc.Parse("", src)
-	return doc != nil && doc.Root.Member("features").Member(LocalFeature) != nil
+	return rootOf(src).Member("features").Member(LocalFeature) != nil
 }
 
 // HasLocalClaude reports whether a devcontainer.json has the Feature in
 // LocalClaudeFolder. It is pure.
 func HasLocalClaude(src []byte) bool {
+	return rootOf(src).Member("features").Member(LocalClaude) != nil
+}
+
+// rootOf is the value of a devcontainer.json; nil, which has no member, for one that is
+// not well formed.
+func rootOf(src []byte) *jsonc.Node {
 	doc, _ := jsonc.Parse("", src)
-	return doc != nil && doc.Root.Member("features").Member(LocalClaude) != nil
+	if doc == nil {
+		return nil
+	}
+	return doc.Root
 }
 
 // FirewallLacks lists what a firewall Feature that is in src already neither has

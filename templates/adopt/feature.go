@@ -1,7 +1,6 @@
 package adopt
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -91,27 +90,10 @@ func Features(dir scaffold.Folder) (list []Feature, err error) {
 		}
 		return []Feature{{Name: templates.LocalFeature, Local: true, Version: feature.Version, Current: current}}, nil
 	}
-	locked := lockedFeatures(dir.Read(lock.FeaturesPath))
+	locked, _ := lock.LockedFeatures(dir.Read(lock.FeaturesPath)) // of one that cannot be read no digest is known
 	doc, _ := jsonc.Parse("", config)
 	for _, m := range doc.Root.Member("features").Members {
-		list = append(list, Feature{Name: m.Name, Digest: locked[m.Name]})
+		list = append(list, Feature{Name: m.Name, Digest: locked[m.Name].Integrity})
 	}
 	return list, nil
-}
-
-// lockedFeatures reads the digests of the standard's lock of Features; one that
-// cannot be read has none.
-func lockedFeatures(text []byte) map[string]string {
-	var file struct {
-		Features map[string]struct {
-			Integrity string `json:"integrity"`
-		} `json:"features"`
-	}
-	digests := map[string]string{}
-	if json.Unmarshal(text, &file) == nil {
-		for id, f := range file.Features {
-			digests[id] = f.Integrity
-		}
-	}
-	return digests
 }

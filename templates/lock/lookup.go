@@ -43,8 +43,8 @@ func (l *Lock) LookUp(ctx context.Context, r Resolver) (failed []error) {
 // FeaturesPath is where the standard has the lock of Features.
 const FeaturesPath = ".devcontainer/devcontainer-lock.json"
 
-// featureLock is an entry of the standard's lock: containers.dev, "Lockfiles".
-type featureLock struct {
+// FeatureLock is an entry of the standard's lock: containers.dev, "Lockfiles".
+type FeatureLock struct {
 	Version   string   `json:"version"`
 	Resolved  string   `json:"resolved"`
 	Integrity string   `json:"integrity"`
@@ -80,7 +80,7 @@ func features(files []templates.File) []string {
 // with those that they depend on, or nil when they name none.
 func LockFeatures(ctx context.Context, files []templates.File, r Resolver) ([]byte, error) {
 	queue := features(files)
-	locked := map[string]featureLock{}
+	locked := map[string]FeatureLock{}
 	for len(queue) > 0 {
 		id := queue[0]
 		queue = queue[1:]
@@ -105,7 +105,7 @@ func LockFeatures(ctx context.Context, files []templates.File, r Resolver) ([]by
 	return append(text, '\n'), err
 }
 
-func lockFeature(id, digest string, manifest []byte) (featureLock, error) {
+func lockFeature(id, digest string, manifest []byte) (FeatureLock, error) {
 	var m struct {
 		Annotations map[string]string `json:"annotations"`
 	}
@@ -114,16 +114,30 @@ func lockFeature(id, digest string, manifest []byte) (featureLock, error) {
 		DependsOn map[string]any `json:"dependsOn"`
 	}
 	if err := json.Unmarshal(manifest, &m); err != nil {
-		return featureLock{}, fmt.Errorf("the manifest of %s: %w", id, err)
+		return FeatureLock{}, fmt.Errorf("the manifest of %s: %w", id, err)
 	}
 	if err := json.Unmarshal([]byte(m.Annotations["dev.containers.metadata"]), &metadata); err != nil {
-		return featureLock{}, fmt.Errorf("the metadata of the Feature %s: %w", id, err)
+		return FeatureLock{}, fmt.Errorf("the metadata of the Feature %s: %w", id, err)
 	}
 	ref, err := name.ParseReference(id)
 	if err != nil {
-		return featureLock{}, err
+		return FeatureLock{}, err
 	}
-	return featureLock{metadata.Version, ref.Context().Name() + "@" + digest, digest, slices.Sorted(maps.Keys(metadata.DependsOn))}, nil
+	return FeatureLock{metadata.Version, ref.Context().Name() + "@" + digest, digest, slices.Sorted(maps.Keys(metadata.DependsOn))}, nil
+}
+
+// LockedFeatures reads the standard's lock; text is nil when there is none.
+func LockedFeatures(text []byte) (map[string]FeatureLock, error) {
+	var file struct {
+		Features map[string]FeatureLock `json:"features"`
+	}
+	if text == nil {
+		return nil, nil
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		return nil, fmt.Errorf("%s: %w", FeaturesPath, err)
+	}
+	return file.Features, nil
 }
 
 // StaleFeatures says which Features the standard's lock lacks or has too many
@@ -133,25 +147,21 @@ func StaleFeatures(files []templates.File, text []byte) ([]string, error) {
 	if text == nil && len(named) == 0 {
 		return nil, nil
 	}
-	var locked struct {
-		Features map[string]featureLock `json:"features"`
-	}
-	if text != nil {
-		if err := json.Unmarshal(text, &locked); err != nil {
-			return nil, fmt.Errorf("%s: %w", FeaturesPath, err)
-		}
+	locked, err := LockedFeatures(text)
+	if err != nil {
+		return nil, err
 	}
 	var out, needed []string
 	for _, id := range named {
-		if _, ok := locked.Features[id]; !ok {
+		if _, ok := locked[id]; !ok {
 			out = append(out, fmt.Sprintf("the Feature %s is not locked", id))
 		}
 		needed = append(needed, id)
 	}
-	for _, f := range locked.Features {
+	for _, f := range locked {
 		needed = append(needed, f.DependsOn...)
 	}
-	for _, id := range slices.Sorted(maps.Keys(locked.Features)) {
+	for _, id := range slices.Sorted(maps.Keys(locked)) {
 		if !slices.Contains(needed, id) {
 			out = append(out, fmt.Sprintf("the Feature %s is locked and not used", id))
 		}
