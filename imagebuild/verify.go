@@ -194,7 +194,7 @@ func (v *verifier) image(image artifact.Manifest) error {
 			return err
 		}
 	}
-	for i, b := range image.Blobs {
+	for i, b := range image.Blobs[1:] { // the configuration was read
 		if err := v.blob(platform, i, b, file); err != nil {
 			return err
 		}
@@ -208,8 +208,8 @@ func (v *verifier) sandbox(platform string, file v1.ConfigFile) {
 	v.add("entry point "+platform, slices.Equal(file.Config.Entrypoint, want), "%q", file.Config.Entrypoint)
 	detail, ok := sandboxed(file.Config.Labels[metadataLabel])
 	v.add("dev container metadata "+platform, ok, "%s", detail)
-	for _, key := range []string{"title", "created", "version", "revision", "source"} {
-		if file.Config.Labels[prefix+key] == "" && (key == "title" || key == "created") {
+	for _, key := range []string{"title", "created"} {
+		if file.Config.Labels[prefix+key] == "" {
 			v.add("label "+key+" "+platform, false, "missing")
 		}
 	}
@@ -217,16 +217,12 @@ func (v *verifier) sandbox(platform string, file v1.ConfigFile) {
 
 // layers compares an image's layers with the lock's.
 func (v *verifier) layers(platform string, image artifact.Manifest, file v1.ConfigFile) error {
-	var p lock.BasePlatform
-	for _, have := range v.o.Lock.Base.Platforms {
-		if have.Platform == platform {
-			p = have
-		}
-	}
-	if p.Platform == "" {
+	at := slices.IndexFunc(v.o.Lock.Base.Platforms, func(p lock.BasePlatform) bool { return p.Platform == platform })
+	if at < 0 {
 		v.add("lock "+platform, false, "the lock has no such platform")
 		return nil
 	}
+	p := v.o.Lock.Base.Platforms[at]
 	type want struct {
 		name           string
 		digest, diffID v1.Hash
@@ -289,22 +285,18 @@ func (v *verifier) claude(platform string, p lock.ClaudePlatform) error {
 	}
 	defer r.Close()
 	t, err := npm.Check(r)
-	switch {
-	case err != nil:
+	if err != nil {
 		v.add("Claude Code's layer "+platform, false, "%v", err)
-	default:
-		v.add("Claude Code's layer "+platform, t.Integrity == p.Integrity && t.DiffID == p.DiffID && "linux/"+t.Machine == platform,
-			"as published: %s, a program for linux/%s, want %s", t.Integrity, t.Machine, p.Integrity)
+		return nil
 	}
+	v.add("Claude Code's layer "+platform, t.Integrity == p.Integrity && t.DiffID == p.DiffID && "linux/"+t.Machine == platform,
+		"as published: %s, a program for linux/%s, want %s", t.Integrity, t.Machine, p.Integrity)
 	return nil
 }
 
-// blob checks that a blob is there; deep, also every byte of it.
+// blob checks that the layer i, from 0, is there; deep, also every byte of it.
 func (v *verifier) blob(platform string, i int, b artifact.Blob, file v1.ConfigFile) error {
-	name := fmt.Sprintf("layer %d %s", i, platform)
-	if i == 0 {
-		return nil // the configuration was read
-	}
+	name := fmt.Sprintf("layer %d %s", i+1, platform)
 	if !v.o.Deep {
 		found, err := v.c.HasBlob(v.ctx, b.Descriptor)
 		if err == nil && !found {
@@ -312,7 +304,7 @@ func (v *verifier) blob(platform string, i int, b artifact.Blob, file v1.ConfigF
 		}
 		return err
 	}
-	err := v.content(b, file.RootFS.DiffIDs, i-1)
+	err := v.content(b, file.RootFS.DiffIDs, i)
 	v.add(name, err == nil, "%s", orText(err, "every byte read"))
 	return v.ctx.Err()
 }

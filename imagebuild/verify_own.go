@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,8 +29,7 @@ func (v *verifier) own(platform string, image artifact.Manifest, file v1.ConfigF
 	n := len(file.RootFS.DiffIDs)
 	program, diffID, err := v.fileIn(image.Blobs[n-1], initPath)
 	if err == nil {
-		sum := sha256.Sum256(program)
-		if got, want := hex.EncodeToString(sum[:]), v.o.Lock.Init.SHA256[platform]; got != want {
+		if got, want := sha256Hex(program), v.o.Lock.Init.SHA256[platform]; got != want {
 			err = fmt.Errorf("the program has sha256 %s, the lock %s", got, want)
 		} else {
 			err = madeOf([]layer.Entry{{Path: initPath, Mode: 0o755, Data: program}}, diffID, file.RootFS.DiffIDs[n-2])
