@@ -1,6 +1,9 @@
 package agent
 
-import "strconv"
+import (
+	"cmp"
+	"strconv"
+)
 
 // BaseURL is where the agent finds the model API: the tunnel's port in the
 // network namespace that it shares with the firewall.
@@ -18,10 +21,7 @@ type EnvOptions struct {
 // here. It holds no secret but the session token, which is worthless outside
 // the run.
 func Env(o EnvOptions) []string {
-	base := o.BaseURL
-	if base == "" {
-		base = BaseURL
-	}
+	base := cmp.Or(o.BaseURL, BaseURL)
 	env := []string{
 		"ANTHROPIC_BASE_URL=" + base,
 		// A bearer token and not ANTHROPIC_API_KEY: claude asks nobody to

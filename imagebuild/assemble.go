@@ -1,6 +1,7 @@
 package imagebuild
 
 import (
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
@@ -99,10 +100,7 @@ func (m Materials) image(s Spec, o *opened, p lock.BasePlatform) (artifact.Manif
 	}
 	layers = append(layers, o.sandboxLayer(p), program, config)
 	annotations := s.annotations()
-	ref := p.Ref
-	if ref == "" {
-		ref = s.Lock.Base.Ref
-	}
+	ref := cmp.Or(p.Ref, s.Lock.Base.Ref)
 	setBase(annotations, ref, p.Digest)
 	file := v1.ConfigFile{OS: "linux", Architecture: arch, Created: v1.Time{Time: s.Lock.SourceDate}}
 	if file.Config, err = containerConfig(p.Config, annotations); err != nil {

@@ -1,6 +1,7 @@
 package imagebuild
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,9 +45,7 @@ func DockerfileIn(dir, file string) (context, dockerfile string) {
 // is an error that holds the builder's message and the step's last lines; the step
 // itself stands in the Progress output.
 func BuildDockerfile(ctx context.Context, e *engine.Engine, o BuildOptions) (id string, err error) {
-	if o.Dockerfile == "" {
-		o.Dockerfile = "Dockerfile"
-	}
+	o.Dockerfile = cmp.Or(o.Dockerfile, "Dockerfile")
 	file := filepath.Join(o.Context, filepath.FromSlash(o.Dockerfile))
 	if _, err := os.Stat(file); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {

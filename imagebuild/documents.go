@@ -1,6 +1,7 @@
 package imagebuild
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -56,10 +57,7 @@ func Documents(ctx context.Context, m Materials, s Spec, a artifact.Artifact, re
 		if err != nil {
 			return nil, fmt.Errorf("reading the modules of sbx-init for %s: %w", p.Platform, err)
 		}
-		ref := p.Ref
-		if ref == "" {
-			ref = s.Lock.Base.Ref
-		}
+		ref := cmp.Or(p.Ref, s.Lock.Base.Ref)
 		part := sbom.Platform{Name: p.Platform, Digest: image.Digest, BaseName: publicName(ref), BaseDigest: p.Digest, Dpkg: facts.Dpkg,
 			Init: modules}
 		origin.Materials = append(origin.Materials,

@@ -1,6 +1,7 @@
 package imagebuild
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -184,9 +185,7 @@ func locked(l artifact.Layer) lock.Layer {
 }
 
 func (m Materials) lockClaude(ctx context.Context, version string, platforms []string) (*lock.Claude, error) {
-	if version == "" {
-		version = "latest"
-	}
+	version = cmp.Or(version, "latest")
 	out := &lock.Claude{}
 	for _, platform := range platforms {
 		name, err := npm.PlatformPackage(lock.Arch(platform))

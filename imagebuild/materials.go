@@ -1,6 +1,7 @@
 package imagebuild
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -71,10 +72,7 @@ func (m Materials) open(b lock.Base) *opened {
 
 // image opens the base for one platform and insists on what the lock says.
 func (o *opened) image(ctx context.Context, p lock.BasePlatform) (base.Image, error) {
-	ref := p.Ref
-	if ref == "" {
-		ref = o.lock.Ref
-	}
+	ref := cmp.Or(p.Ref, o.lock.Ref)
 	if repo := registryRepo(ref); repo != "" {
 		ref = repo + "@" + p.Digest.String() // whatever the tag means by now
 	}
@@ -116,10 +114,7 @@ func publicName(ref string) string {
 
 // layers returns the base's layers without opening it.
 func (o *opened) layers(p lock.BasePlatform) []artifact.Layer {
-	ref := p.Ref
-	if ref == "" {
-		ref = o.lock.Ref
-	}
+	ref := cmp.Or(p.Ref, o.lock.Ref)
 	var layers []artifact.Layer
 	for i, l := range p.Layers {
 		layers = append(layers, artifact.Layer{

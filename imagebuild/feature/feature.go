@@ -1,6 +1,7 @@
 package feature
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -72,10 +73,7 @@ func dockerfile(base string, users Users, features []Feature) (string, error) {
 		fmt.Fprintf(&b, "COPY %d %s/%d\n", i, place, i)
 		fmt.Fprintf(&b, "RUN cd %s/%d && chmod -R 0755 . && sh ./run.sh && cd / && rm -rf %s\n", place, i, place)
 	}
-	user := users.Image
-	if user == "" {
-		user = "root"
-	}
+	user := cmp.Or(users.Image, "root")
 	if strings.ContainsAny(base+user, " \t\r\n$") {
 		return "", errors.New("the image or its user has a name that no Dockerfile can hold")
 	}

@@ -8,6 +8,7 @@ package sbom
 
 import (
 	"bytes"
+	"cmp"
 	"debug/buildinfo"
 	"encoding/base64"
 	"encoding/hex"
@@ -171,9 +172,7 @@ func (d *spdxDocument) add(p spdxPackage, kind string) string {
 		return p.ID
 	}
 	p.DownloadLocation, p.LicenseConcluded, p.Copyright = noAssertion, noAssertion, noAssertion
-	if p.LicenseDeclared == "" {
-		p.LicenseDeclared = noAssertion
-	}
+	p.LicenseDeclared = cmp.Or(p.LicenseDeclared, noAssertion)
 	d.Packages = append(d.Packages, p)
 	return p.ID
 }

@@ -1,6 +1,7 @@
 package diag
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"strings"
@@ -46,10 +47,7 @@ func WriteReviewdog(w io.Writer, tool Tool, findings []Finding) error {
 		if f.Hint != "" {
 			message += "\nhint: " + unmasked(f.Hint)
 		}
-		severity := map[Severity]string{SeverityError: "ERROR", SeverityWarning: "WARNING"}[f.Severity]
-		if severity == "" {
-			severity = "INFO"
-		}
+		severity := cmp.Or(map[Severity]string{SeverityError: "ERROR", SeverityWarning: "WARNING"}[f.Severity], "INFO")
 		end := position{max(f.EndLine, f.Line), f.EndColumn}
 		if f.EndLine <= f.Line {
 			end.Column = max(f.EndColumn, f.Column)

@@ -1,6 +1,7 @@
 package fakeapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 )
@@ -83,10 +84,7 @@ func (s Script) answer(results int) Reply {
 		}
 		return Reply{Content: content, Stop: "tool_use"}
 	}
-	final := s.Final
-	if final == "" {
-		final = "this answer was scripted; no model was asked"
-	}
+	final := cmp.Or(s.Final, "this answer was scripted; no model was asked")
 	return Reply{Content: []Block{{Type: "text", Text: label + final}}, Stop: "end_turn"}
 }
 

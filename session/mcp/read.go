@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -81,10 +82,7 @@ func read(text []byte) ([]settings.MCPServer, error) {
 	var out []settings.MCPServer
 	var bad []error
 	for i, s := range list {
-		name := s.Name
-		if name == "" {
-			name = fmt.Sprintf("number %d", i+1)
-		}
+		name := cmp.Or(s.Name, fmt.Sprintf("number %d", i+1))
 		if why := wrong(s); why != "" {
 			bad = append(bad, fmt.Errorf("the server %q %s", name, why))
 		}

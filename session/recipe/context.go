@@ -1,6 +1,7 @@
 package recipe
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -70,9 +71,7 @@ func taken(f *dockerfile.File) (sources []string) {
 			source = path.Dir(source[:at] + "x")
 		}
 		source = strings.TrimPrefix(path.Clean("/"+source), "/")
-		if source == "" {
-			source = "."
-		}
+		source = cmp.Or(source, ".")
 		if !slices.Contains(sources, source) {
 			sources = append(sources, source)
 		}

@@ -1,6 +1,9 @@
 package detect
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // language is what a project may be written in.
 type language struct {
@@ -29,9 +32,7 @@ func (lang language) toolImage(value string) string {
 // tagged returns an image function: NAME:VERSION with what stands around it.
 func tagged(before, after, usual string) func(*look, string) string {
 	return func(_ *look, value string) string {
-		if value == "" {
-			value = usual
-		}
+		value = cmp.Or(value, usual)
 		return before + value + after
 	}
 }
@@ -39,9 +40,7 @@ func tagged(before, after, usual string) func(*look, string) string {
 // javaImage prefers Maven's image to Gradle's where the project has both: a
 // gradlew fetches its own Gradle.
 func javaImage(l *look, value string) string {
-	if value == "" {
-		value = "21"
-	}
+	value = cmp.Or(value, "21")
 	if l != nil && l.marker([]string{"pom.xml"}) == "" && l.marker([]string{"build.gradle", "build.gradle.kts"}) != "" {
 		return "gradle:8-jdk" + value
 	}
@@ -50,9 +49,7 @@ func javaImage(l *look, value string) string {
 
 // nodeImage takes an older Debian for versions that have no newer one.
 func nodeImage(_ *look, value string) string {
-	if value == "" {
-		value = "22"
-	}
+	value = cmp.Or(value, "22")
 	switch major, _, _ := strings.Cut(value, "."); major {
 	case "12", "14":
 		return "node:" + value + "-bullseye-slim"

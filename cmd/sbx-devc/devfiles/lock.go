@@ -1,6 +1,7 @@
 package devfiles
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,10 +84,7 @@ func lockShow(a *cli.App, dir scaffold.Folder) error {
 	fmt.Fprintf(out, "claude    %s\n", l.Claude.Version)
 	fmt.Fprintf(out, "sbx-init  %s\n", l.SbxInit.Image)
 	for _, i := range l.Images {
-		digest := i.Digest
-		if digest == "" {
-			digest = "(not looked up)"
-		}
+		digest := cmp.Or(i.Digest, "(not looked up)")
 		fmt.Fprintf(out, "image     %s %s\n", i.Reference, digest)
 	}
 	return nil
