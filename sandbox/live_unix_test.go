@@ -64,3 +64,27 @@ func TestAttackForgedNotes(t *testing.T) {
 		}
 	}
 }
+
+// Attack: a run is stopped while another program cleans up behind it, and its process's number
+// is somebody else's by now.
+func TestAttackTheNumberOfADeadRun(t *testing.T) {
+	dir := t.TempDir()
+	machine, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := newLive(dir, liveRun{ID: "x", Machine: machine, PID: os.Getpid()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := Supervisor(dir, "x"); !ok {
+		t.Error("a run that goes on has no process")
+	}
+	l.leave()
+	Reap(t.Context(), dir, func(context.Context) (*engine.Engine, error) {
+		if pid, ok := Supervisor(dir, "x"); ok || !IsUnreaped(dir, "x") {
+			t.Errorf("the process of a dead run is %d; unreaped: %v", pid, IsUnreaped(dir, "x"))
+		}
+		return nil, errors.New("no engine")
+	})
+}

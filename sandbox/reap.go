@@ -31,6 +31,7 @@ func Reap(ctx context.Context, liveDir string, connect func(context.Context) (*e
 		if dead == nil {
 			continue
 		}
+		dead.forgetProcess()
 		var err error
 		if e == nil {
 			if e, err = connect(ctx); err != nil {
@@ -48,6 +49,15 @@ func Reap(ctx context.Context, liveDir string, connect func(context.Context) (*e
 		}
 	}
 	return said
+}
+
+// forgetProcess notes that the run has no process: while this one holds the note the run seems to go on,
+// and whoever stops it would signal a process that has got the number since.
+func (l *live) forgetProcess() {
+	if l.run.PID != 0 {
+		l.run.PID = 0
+		_ = l.write() // else it is as it was
+	}
 }
 
 // reap removes what is left of a dead run and says what that was, nil for nothing.
