@@ -20,7 +20,7 @@ func (v *runtimeValue) Type() string   { return "string" }
 
 func (v *runtimeValue) Set(word string) error {
 	if !slices.Contains(engine.Runtimes(), word) {
-		return fmt.Errorf("there is no kind of engine %q, but %s", word, strings.Join(engine.Runtimes(), ", "))
+		return fmt.Errorf("%q is no kind of engine: use one of %s", word, strings.Join(engine.Runtimes(), ", "))
 	}
 	*v = runtimeValue(word)
 	return nil
