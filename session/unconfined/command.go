@@ -123,7 +123,7 @@ func (c Command) Run(env []string, s Streams, signals <-chan os.Signal, forward 
 // Environment is environ with the keys of the model API, which claude needs itself here.
 func Environment(environ []string, getenv func(string) string) []string {
 	out := append([]string{}, environ...)
-	for _, name := range []string{"ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"} {
+	for _, name := range []string{"ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"} {
 		has := false
 		for _, v := range environ {
 			has = has || strings.HasPrefix(v, name+"=")
