@@ -210,6 +210,7 @@ RUN apt-get update && apt-get install -y --no-install-recommends curl && rm -rf 
 		{"another container", "echo {} >.devcontainer/devcontainer.json || mv .devcontainer x || echo >.devcontainer/sandbox.compose.yaml"},
 		{"a hook", "echo >.git/hooks/pre-commit || git config core.hooksPath x || mv .git y"},
 		{"the folder around the project", "cat /workspaces/neighbour || touch /workspaces/new || ls -A /workspaces | grep -v '^sbx-c-composed$'"},
+		{"a hook of husky, and git's own elsewhere", "echo >.husky/pre-commit || mkdir .idea/x || echo >commondir || rm -r .githooks"},
 		{"the editor's settings", "echo >.vscode/settings.json || mv .vscode z"},
 	})
 	if leaks := p.world.leaks("allowed.example"); len(leaks) > 0 {

@@ -32,6 +32,10 @@ type ServiceLines struct {
 	File, Service string
 	User          string   // the user to set; "" = it is right
 	Volumes       []string // in Compose's short form, paths relative to the first Compose file
+	// Workspace is where the container has the project; "" = not known. Covered are paths below
+	// it, over which the lines put something empty that is read-only.
+	Workspace string
+	Covered   []string
 	// Folder is the name of the project's folder, where Volumes hold it: in a folder of
 	// another name they protect nothing. "" = they do not.
 	Folder  string
@@ -87,6 +91,7 @@ func serviceLines(c *rule.View) *ServiceLines {
 	}
 	if e, ok := exposed(c); ok && e.volume != nil {
 		if from, to, ok := workspaceIn(c, e.volume); ok { // nothing where the place of the workspace in the container is not known
+			lines.Workspace = to
 			if !c.GitAbove() && to != e.volume.Mount.Target {
 				// The volume has the folder around the project: an empty one comes in its place.
 				lines.Volumes = append(lines.Volumes, e.volume.Mount.Target, fromHere(from)+":"+to)
@@ -184,6 +189,12 @@ func (l ServiceLines) String() string {
 	}
 	for _, v := range l.Volumes {
 		fmt.Fprintf(&b, "      - %s\n", jsonc.Quote(v))
+	}
+	if len(l.Covered) > 0 {
+		b.WriteString("    tmpfs:\n")
+	}
+	for _, p := range l.Covered {
+		fmt.Fprintf(&b, "      - %s\n", jsonc.Quote(path.Join(l.Workspace, p)+":ro"))
 	}
 	return b.String()
 }

@@ -124,6 +124,7 @@ func Plan(dir scaffold.Folder, config []byte, want lock.Input) (*Extension, erro
 	if x.Seen, err = templates.Observe(string(dir)); err != nil {
 		return nil, refused(err)
 	}
+	observed := x.Seen
 	if templates.Composed(config) {
 		x.Seen = withoutMounts(x.Seen)
 	}
@@ -160,7 +161,7 @@ func Plan(dir scaffold.Folder, config []byte, want lock.Input) (*Extension, erro
 		x.Agent = before.StartUser
 	}
 	if x.Service != nil {
-		if err := x.layOver(changes, text); err != nil {
+		if err := x.layOver(changes, text, observed); err != nil {
 			return nil, err
 		}
 	}
@@ -191,8 +192,14 @@ const overlayPath = ".devcontainer/sandbox.compose.yaml"
 
 // layOver adds such a file, so that the user's own Compose files stay as they are. Where that
 // does not help, or the user has another file there, everything stays.
-func (x *Extension) layOver(changes []string, text []byte) error {
-	with, lines := *x, x.Service
+func (x *Extension) layOver(changes []string, text []byte, observed templates.Observation) error {
+	with, lines := *x, *x.Service
+	if lines.Workspace != "" {
+		with.Seen, lines.Covered = observed, observed.Facts.Covered
+		lines.Volumes = slices.DeleteFunc(slices.Clone(lines.Volumes), func(v string) bool { // such as a folder that is empty
+			return slices.ContainsFunc(lines.Covered, func(p string) bool { return strings.HasSuffix(v, ":"+path.Join(lines.Workspace, p)+":ro") })
+		})
+	}
 	file := templates.File{Path: overlayPath, Content: lines.Overlay()}
 	if _, err := os.Lstat(x.Dir.Path(overlayPath)); err == nil && !x.Dir.Holds(file) {
 		return nil
@@ -208,7 +215,7 @@ func (x *Extension) layOver(changes []string, text []byte) error {
 	note := fmt.Sprintf("%s gives the service %s of %s the project with read-only parts, and nothing around it", overlayPath,
 		lines.Service, lines.File)
 	if lines.Folder != "" {
-		note += fmt.Sprintf("; they hold in a folder of the name %s alone: 'sbx-devc validate' says so elsewhere", lines.Folder)
+		note += fmt.Sprintf("; that holds in a folder of the name %s alone", lines.Folder)
 	}
 	with.Notes, with.Agent = append([]string{note}, with.Notes...), ""
 	*x = with
