@@ -85,7 +85,7 @@ func (s *Server) serve(ctx context.Context, client *net.TCPConn) {
 	}
 	c.dst = unmap(c.dst)
 	c.layer = usualLayer(c.dst.Port())
-	limitLocal(client)
+	_ = client.SetWriteBuffer(localBuffer) // only a matter of speed
 	err = c.serveAny(ctx)
 	var no *refusal
 	switch {
@@ -110,11 +110,6 @@ func (s *Server) serve(ctx context.Context, client *net.TCPConn) {
 // doubles the number. The client is on this machine, so that no more is ever
 // under way, and what fits the processor's cache moves nearly twice as fast.
 const localBuffer = 128 << 10
-
-// limitLocal is only a matter of speed.
-func limitLocal(client *net.TCPConn) {
-	_ = client.SetWriteBuffer(localBuffer)
-}
 
 // usualLayer is what is expected at a port, for what turns out to be neither.
 func usualLayer(port uint16) audit.Layer {

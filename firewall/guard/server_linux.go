@@ -76,6 +76,7 @@ const (
 	defaultMaxConns = 16384
 	filesPerConn    = 2   // two sockets; bytes pass without a pipe where there is no file for one
 	filesElsewhere  = 512 // for pipes and the rest of the process
+	acceptPause     = 10 * time.Millisecond
 )
 
 // Server judges and passes on connections. It is safe for concurrent use.
@@ -252,10 +253,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		case errors.Is(err, net.ErrClosed):
 			return fmt.Errorf("the guard's socket: %w", err)
 		default:
-			// The client is gone, or no file is free: the next round waits for one.
-			if !waitTurn(ctx) {
-				return nil
-			}
+			// The client is gone, or no file is free for now.
+			time.Sleep(acceptPause)
 			continue
 		}
 		client, ok := accepted.(*net.TCPConn)
@@ -289,16 +288,6 @@ func (s *Server) turnAway(client *net.TCPConn) {
 	c.layer = usualLayer(c.dst.Port())
 	why := fmt.Sprintf("the guard holds %d connections already, which is its limit", cap(s.slots))
 	_ = c.record(firewall.Decision{Verdict: firewall.Deny, Rule: ruleGuard, Reason: why}, "")
-}
-
-// waitTurn keeps a listener that cannot accept from spinning.
-func waitTurn(ctx context.Context) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(10 * time.Millisecond):
-		return true
-	}
 }
 
 // reset closes a connection so that the other side sees an error, not an end.

@@ -250,7 +250,8 @@ func (k *Kernel) probe(ctx context.Context) error {
 	for _, try := range []struct{ nflog, queue, headers bool }{
 		{true, true, true}, {true, false, true}, {true, true, false}, {true, false, false}, {false, false, true}, {false, false, false},
 	} {
-		err = k.load(ctx, func(t tools) string {
+		var jobs []*job
+		for _, t := range k.families {
 			script := closed
 			if try.nflog {
 				script += probeLog
@@ -261,9 +262,9 @@ func (k *Kernel) probe(ctx context.Context) error {
 			if try.headers {
 				script += "-A SBX-PROBE " + firewall.HeaderMatch(t.ipv6) + " -j DROP\n"
 			}
-			return script + "COMMIT\n"
-		})
-		if err == nil {
+			jobs = append(jobs, t.startRestore(ctx, script+"COMMIT\n"))
+		}
+		if err = waitAll(jobs, "probing"); err == nil {
 			k.nflog, k.queue, k.headers = try.nflog, try.queue, try.headers
 			return nil
 		}
@@ -272,15 +273,6 @@ func (k *Kernel) probe(ctx context.Context) error {
 		}
 	}
 	return err
-}
-
-// load has every family take its script of a probe.
-func (k *Kernel) load(ctx context.Context, script func(tools) string) error {
-	jobs := make([]*job, 0, len(k.families))
-	for _, t := range k.families {
-		jobs = append(jobs, t.startRestore(ctx, script(t)))
-	}
-	return waitAll(jobs, "probing")
 }
 
 // openSets leaves what it has opened to Close, also after an error.
