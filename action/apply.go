@@ -127,6 +127,7 @@ type ApplyOptions struct {
 type outcome struct {
 	conclusion agent.Conclusion
 	message    string
+	explained  string // the message with what to do; "" = there is no more to say
 }
 
 func (o ApplyOptions) step() *step {
@@ -149,9 +150,9 @@ func (s *step) carryOut(name, token string, wrong []error, to *outcome, work fun
 		s.annotate("error", "claude-sandbox configuration", err)
 	}
 	if len(wrong) > 0 {
-		*to = outcome{ConfigError, joined(wrong)}
+		*to = outcome{ConfigError, joined(wrong), explained(wrong...)}
 	} else if err := work(); err != nil {
-		*to = outcome{agent.Failure, err.Error()}
+		*to = outcome{agent.Failure, err.Error(), explained(err)}
 		s.annotate("error", "claude-sandbox "+name, err)
 	}
 }

@@ -1,6 +1,7 @@
 package action
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -70,7 +71,7 @@ func (a *applied) writeSummary(w io.Writer) error {
 	if a.pull.URL != "" {
 		fmt.Fprintf(&b, "%s on branch %s\n\n", a.pull.URL, inlineCode(a.branch))
 	} else {
-		b.WriteString(fenced(truncate(a.message, maxSummaryResult)))
+		b.WriteString(fenced(truncate(cmp.Or(a.explained, a.message), maxSummaryResult)))
 	}
 	a.tables(&b)
 	_, err := io.WriteString(w, b.String())

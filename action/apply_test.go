@@ -401,6 +401,9 @@ func TestApplyThatFailsTakesItsBranchBack(t *testing.T) {
 	h := newHub(t)
 	h.refuses = "/pulls"
 	log, got := h.apply(ordinary)
+	if summary, err := os.ReadFile(filepath.Join(h.temp, "summary")); err != nil || !strings.Contains(string(summary), "\n  the job needs contents: write") {
+		t.Errorf("the summary does not say what to do: %v\n%s", err, summary)
+	}
 	if got["conclusion"] != "failure" || got["branch"] != "" || h.branches() != "main" || !strings.Contains(log, "pull-requests: write") || strings.Contains(strings.ReplaceAll(log, "::add-mask::"+jobToken, ""), jobToken) {
 		t.Errorf("%v, branches %s\n%s", got, h.branches(), log)
 	}

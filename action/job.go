@@ -78,8 +78,8 @@ type reported struct {
 	explained string // the outcome's message with what to do, for the summary; "" = there is no more to say
 }
 
-// explain keeps errors with their hints, a line each.
-func (r *reported) explain(errs ...error) {
+// explained are errors with their hints, a line each.
+func explained(errs ...error) string {
 	var b strings.Builder
 	for _, err := range errs {
 		b.WriteString(err.Error() + "\n")
@@ -87,7 +87,7 @@ func (r *reported) explain(errs ...error) {
 			b.WriteString("  " + hint + "\n")
 		}
 	}
-	r.explained = strings.TrimSuffix(b.String(), "\n")
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // denied lists the refused hosts; nil without a firewall.

@@ -129,7 +129,7 @@ func (s *step) run(ctx context.Context) reported {
 			s.annotate("error", "claude-sandbox configuration", err)
 		}
 		r.said = true
-		r.explain(errs...)
+		r.explained = explained(errs...)
 		r.Outcome = agent.Outcome{Conclusion: ConfigError, Message: joined(errs)}
 		return r
 	}
@@ -137,7 +137,7 @@ func (s *step) run(ctx context.Context) reported {
 	if err != nil {
 		s.annotate("error", "claude-sandbox set-up", err)
 		r.said = true
-		r.explain(err)
+		r.explained = explained(err)
 		r.Outcome = agent.Outcome{Conclusion: SetupError, Message: err.Error()}
 		return r
 	}
@@ -145,7 +145,7 @@ func (s *step) run(ctx context.Context) reported {
 		s.summary = s.summary && r.Outcome.Conclusion != Skipped // of every comment that is none of its business
 		if r.said = true; err != nil {
 			s.annotate("error", "claude-sandbox", err)
-			r.explain(err)
+			r.explained = explained(err)
 		}
 		return r
 	}
@@ -158,7 +158,7 @@ func (s *step) run(ctx context.Context) reported {
 	if err != nil && ctx.Err() == nil { // what fails when somebody cancels is no news
 		s.annotate("error", "claude-sandbox", err)
 		r.said = true
-		r.explain(diag.WithHint(errors.New(cmp.Or(r.Outcome.Message, err.Error())), "%s", diag.HintOf(err)))
+		r.explained = explained(diag.WithHint(errors.New(cmp.Or(r.Outcome.Message, err.Error())), "%s", diag.HintOf(err)))
 	}
 	return r
 }
@@ -279,7 +279,7 @@ func (s *step) report(r reported) {
 	r.Outcome.Message = s.clean.String(r.Outcome.Message)
 	unsaid := diag.WithHint(errors.New(r.Outcome.Message), "%s", advice[r.Outcome.Conclusion])
 	if !r.said {
-		r.explain(unsaid)
+		r.explained = explained(unsaid)
 	}
 	r.explained = s.clean.String(r.explained)
 	r.changed = newChanged(r.Report, s.clean.String)
