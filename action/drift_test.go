@@ -65,7 +65,8 @@ func TestInputsOfActionFileCodeAndDocsAgree(t *testing.T) {
 	}
 	// The inputs that the code asks for: a field without a read would be a promise.
 	asked := map[string]bool{}
-	_, _ = ParseInputs(func(name string) string { asked[name] = true; return "" }, t.TempDir())
+	workspace := t.TempDir()
+	_, _ = ParseInputs(func(name string) string { asked[name] = true; return "" }, func(string) string { return workspace })
 	for _, name := range f.inputs {
 		variable := "INPUT_" + strings.ToUpper(name)
 		if !strings.Contains(f.text, "        "+variable+": ${{ inputs."+name+" }}\n") {

@@ -49,10 +49,9 @@ type Inputs struct {
 const maxTimeout = 5 * 24 * time.Hour
 
 // ParseInputs reads the inputs with get, which returns the value of one by its
-// name, trimmed. workspace is the absolute path of the checkout; every path
-// among the inputs is relative to it and stays in it. All mistakes are reported
-// together; when there are any, no container has to be started to find them.
-func ParseInputs(get func(name string) string, workspace string) (Inputs, []error) {
+// name, trimmed, and the rest with the step's environment. Every path among the inputs
+// is relative to the checkout and stays in it. All mistakes are reported together; when there are any, no container has to be started to find them.
+func ParseInputs(get, getenv func(name string) string) (Inputs, []error) {
 	p := &inputParser{get: get}
 	in := Inputs{
 		Prompt:             get("prompt"),
@@ -76,8 +75,8 @@ func ParseInputs(get func(name string) string, workspace string) (Inputs, []erro
 		SandboxInputs:      p.sandbox(),
 		TriggerInputs:      p.trigger(),
 	}
-	p.credential(in)
-	p.paths(&in, workspace)
+	p.credential(in, getenv)
+	p.paths(&in, getenv("GITHUB_WORKSPACE"))
 	p.settings(in)
 	return in, p.errs
 }

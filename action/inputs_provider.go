@@ -1,17 +1,15 @@
 package action
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/org/claude-sandbox/credproxy"
-	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/session"
 )
 
-func (p *inputParser) credential(in Inputs) {
+func (p *inputParser) credential(in Inputs, getenv func(string) string) {
 	const hint = "pass it from a secret: anthropic_api_key: ${{ secrets.ANTHROPIC_API_KEY }}; secrets are empty in workflows that a fork's " +
 		"pull request starts"
 	var given []string
@@ -20,7 +18,14 @@ func (p *inputParser) credential(in Inputs) {
 			given = append(given, name)
 		}
 	}
+	cloud := session.AsksCloud(getenv)
 	switch {
+	case cloud && len(given) > 0:
+		p.fail("remove one of them", "the step has the variables of a cloud's API, and the input %s", given[0])
+	case cloud:
+		if _, _, err := session.ModelAPI(cloudsAlone(getenv)); err != nil {
+			p.errs = append(p.errs, err)
+		}
 	case len(given) > 1:
 		p.fail("remove one of them", "inputs %s are both set", strings.Join(given, " and "))
 	case len(given) == 0 && in.FederationInputs == (FederationInputs{}): // of which one told
@@ -39,6 +44,30 @@ func (p *inputParser) credential(in Inputs) {
 	if _, err := (credproxy.Credential{}).WithHeaders(in.GatewayHeaders); err != nil {
 		p.fail("write Name: value, one a line, and a key or token into its own input", "input anthropic_custom_headers: %w", err)
 	}
+	p.variablesOfClaude(getenv, cloud)
+}
+
+// cloudKey are the variables with a key of a cloud's.
+var cloudKey = []string{"AWS_BEARER_TOKEN_BEDROCK", "ANTHROPIC_AUTH_TOKEN"}
+
+// cloudSecrets are the keys of the cloud that the step names.
+func cloudSecrets(getenv func(string) string) (secrets []string) {
+	for _, name := range cloudKey {
+		if value := getenv(name); value != "" && session.AsksCloud(getenv) {
+			secrets = append(secrets, value)
+		}
+	}
+	return secrets
+}
+
+// cloudsAlone is the step's environment without keys of Anthropic's.
+func cloudsAlone(getenv func(string) string) func(string) string {
+	return func(name string) string {
+		if name == "ANTHROPIC_API_KEY" || name == "CLAUDE_CODE_OAUTH_TOKEN" || strings.HasPrefix(name, "INPUT_") {
+			return ""
+		}
+		return getenv(name)
+	}
 }
 
 // headers are lines; a "#" may be a part of one.
@@ -54,25 +83,19 @@ func (p *inputParser) headers(name string) (lines []string) {
 // otherProviders are variables by which Claude Code would ask the model elsewhere, and what
 // to do in the Action.
 var otherProviders = map[string]string{
-	"CLAUDE_CODE_USE_BEDROCK":      gatewayHint,
-	"CLAUDE_CODE_USE_VERTEX":       gatewayHint,
-	"CLAUDE_CODE_USE_FOUNDRY":      gatewayHint,
+	"CLAUDE_CODE_USE_FOUNDRY": "no request has Foundry's form here: name a gateway that speaks the Messages API and has the cloud's credentials " +
+		"as anthropic_base_url, with anthropic_auth_token",
 	"ANTHROPIC_FEDERATION_RULE_ID": "give it as the input anthropic_federation_rule_id",
 	"ANTHROPIC_BASE_URL":           "give it as the input anthropic_base_url",
 	"ANTHROPIC_AUTH_TOKEN":         "give it as the input anthropic_auth_token, with the gateway's anthropic_base_url",
 	"ANTHROPIC_CUSTOM_HEADERS":     "give them as the input anthropic_custom_headers, with the gateway's anthropic_base_url",
 }
 
-const gatewayHint = "no request is signed for a cloud here: name a gateway that speaks the Messages API and has the cloud's credentials " +
-	"as anthropic_base_url, with anthropic_auth_token"
-
-// checkProvider refuses what a workflow sets for Claude Code and the Action does not obey.
-func checkProvider(getenv func(string) string) (errs []error) {
+// variablesOfClaude refuses what a workflow sets for Claude Code and the Action does not obey.
+func (p *inputParser) variablesOfClaude(getenv func(string) string, cloud bool) {
 	for _, name := range slices.Sorted(maps.Keys(otherProviders)) {
-		if value := getenv(name); value != "" && value != "0" && value != "false" {
-			err := fmt.Errorf("the step has the variable %s, which the Action does not obey", name)
-			errs = append(errs, diag.WithHint(err, "%s", otherProviders[name]))
+		if value := getenv(name); value != "" && value != "0" && value != "false" && !(cloud && slices.Contains(cloudKey, name)) {
+			p.fail(otherProviders[name], "the step has the variable %s, which the Action does not obey", name)
 		}
 	}
-	return errs
 }

@@ -1,6 +1,7 @@
 package action
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,7 +31,12 @@ func parseIn(workspace string, inputs map[string]string) (Inputs, []error) {
 			return strings.TrimSpace(value)
 		}
 		return map[string]string{"anthropic_api_key": "sk-ant-test", "prompt": "do it"}[name]
-	}, workspace)
+	}, func(name string) string { // variables are among the inputs by their names
+		if name == "GITHUB_WORKSPACE" {
+			return workspace
+		}
+		return inputs[name]
+	})
 }
 
 const heldID = "43faee80-7517-4d16-a9cf-231fae11829b"
@@ -94,13 +100,35 @@ func TestGateways(t *testing.T) {
 		}
 	}
 	for name := range otherProviders {
-		errs := checkProvider(func(n string) string { return map[string]string{name: "1"}[n] })
+		_, errs := parse(t, map[string]string{name: "1"})
 		if len(errs) != 1 || !strings.Contains(errs[0].Error(), name) || !strings.Contains(diag.HintOf(errs[0]), "anthropic_") {
 			t.Errorf("%s: %v", name, errs)
 		}
 	}
-	if errs := checkProvider(func(string) string { return "0" }); len(errs) > 0 { // the switches are off
+	if _, errs := parse(t, map[string]string{"CLAUDE_CODE_USE_FOUNDRY": "0", "CLAUDE_CODE_USE_BEDROCK": "false"}); len(errs) > 0 {
 		t.Error(errs)
+	}
+}
+
+// Bedrock and Vertex AI are named by Claude Code's own variables, and take the place of a key.
+func TestClouds(t *testing.T) {
+	bedrock := map[string]string{"CLAUDE_CODE_USE_BEDROCK": "1", "AWS_REGION": "eu-central-1", "AWS_BEARER_TOKEN_BEDROCK": "CANARY-0123456789", "anthropic_api_key": ""}
+	for want, more := range map[string]map[string]string{
+		"": {},
+		"variables of a cloud's API, and the input anthropic_api_key": {"anthropic_api_key": "sk-ant-x"},
+		"there is no key":                  {"AWS_BEARER_TOKEN_BEDROCK": "", "ANTHROPIC_API_KEY": "CANARY-0123456789"},
+		"no region":                        {"AWS_REGION": "evil.example/CANARY#"},
+		"the variable ANTHROPIC_BASE_URL,": {"ANTHROPIC_BASE_URL": "https://gateway.example"},
+	} {
+		inputs := maps.Clone(bedrock)
+		maps.Copy(inputs, more)
+		_, errs := parse(t, inputs)
+		if len(errs) > 1 || (want == "") != (len(errs) == 0) || !strings.Contains(joined(errs), want) {
+			t.Errorf("%q: %v", want, errs)
+		}
+	}
+	if got := cloudSecrets(func(name string) string { return bedrock[name] }); !slices.Equal(got, []string{"CANARY-0123456789"}) {
+		t.Errorf("secrets: %q", got)
 	}
 }
 

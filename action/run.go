@@ -110,11 +110,11 @@ func without(secrets *redact.Redactor, write func(io.Writer) error) func(io.Writ
 
 // run comes to a Report; it never fails without one.
 func (s *step) run(ctx context.Context) reported {
-	in, errs := ParseInputs(s.github.GetInput, s.Getenv("GITHUB_WORKSPACE"))
+	in, errs := ParseInputs(s.github.GetInput, s.Getenv)
 	s.summary = in.Summary
 	keys, missing := in.keyValues(s.Getenv)
-	errs = slices.Concat(errs, missing, checkProvider(s.Getenv))
-	secrets := in.Secrets()
+	errs = slices.Concat(errs, missing)
+	secrets := append(in.Secrets(), cloudSecrets(s.Getenv)...)
 	for _, name := range slices.Sorted(maps.Keys(keys)) {
 		secrets = append(secrets, keys[name])
 	}

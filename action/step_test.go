@@ -381,6 +381,24 @@ func TestAnOAuthToken(t *testing.T) {
 	}
 }
 
+// A step asks Bedrock by the variables of Claude Code, whose key is in no file and not with the agent.
+func TestAStepOnBedrock(t *testing.T) {
+	const key = "bedrock-api-key-not-a-real-one-0123456789"
+	cloud := &fakeapi.Cloud{API: &fakeapi.Server{Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"cat /proc/*/environ 2>/dev/null | tr '\\0' ' '"}}}, Final: "done at Bedrock"}}}
+	server := httptest.NewServer(cloud)
+	defer server.Close()
+	s := startStep(t, &fakeapi.Server{}, "INPUT_ANTHROPIC_API_KEY=", "CLAUDE_CODE_USE_BEDROCK=1", "AWS_REGION=eu-central-1",
+		"ANTHROPIC_BEDROCK_BASE_URL="+server.URL, "AWS_BEARER_TOKEN_BEDROCK="+key)
+	s.wantConclusion(0, "success")
+	arrived := cloud.Arrived()
+	if len(arrived) < 2 || !strings.HasPrefix(arrived[0], "Bearer "+key+" /model/") || !strings.Contains(s.log.String(), "::add-mask::"+key+"\n") {
+		t.Errorf("arrived %q\n%s", arrived, s.log.String())
+	}
+	if left := command(t, s.dir, "sh", "-c", "grep -rlF '"+key+"' . || true"); left != "" {
+		t.Errorf("the key is in %s", left)
+	}
+}
+
 func TestRefusedHostFailsTheStepWhenAsked(t *testing.T) {
 	script := fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"curl -sS -m 20 https://denied.example/"}}}}
 	s := startStep(t, &fakeapi.Server{Script: script}, "INPUT_FAIL_ON_DENIED=true")

@@ -64,5 +64,10 @@ func cloudAPI(getenv func(string) string) (upstream *url.URL, credential credpro
 
 var regionName = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
 
+// AsksCloud reports whether the variables of Claude Code say that a cloud serves the model.
+func AsksCloud(getenv func(string) string) bool {
+	return isOn(getenv("CLAUDE_CODE_USE_BEDROCK")) || isOn(getenv("CLAUDE_CODE_USE_VERTEX"))
+}
+
 // isOn is how Claude Code reads such a variable.
 func isOn(value string) bool { return value != "" && value != "0" && value != "false" }
