@@ -50,7 +50,8 @@ const maxTimeout = 5 * 24 * time.Hour
 
 // ParseInputs reads the inputs with get, which returns the value of one by its
 // name, trimmed, and the rest with the step's environment. Every path among the inputs
-// is relative to the checkout and stays in it. All mistakes are reported together; when there are any, no container has to be started to find them.
+// is relative to the checkout and stays in it. All mistakes are reported together; when
+// there are any, no container has to be started to find them.
 func ParseInputs(get, getenv func(name string) string) (Inputs, []error) {
 	p := &inputParser{get: get}
 	in := Inputs{

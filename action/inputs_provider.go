@@ -83,8 +83,8 @@ func (p *inputParser) headers(name string) (lines []string) {
 // otherProviders are variables by which Claude Code would ask the model elsewhere, and what
 // to do in the Action.
 var otherProviders = map[string]string{
-	"CLAUDE_CODE_USE_FOUNDRY": "no request has Foundry's form here: name a gateway that speaks the Messages API and has the cloud's credentials " +
-		"as anthropic_base_url, with anthropic_auth_token",
+	"CLAUDE_CODE_USE_FOUNDRY": "no request has Foundry's form here: name a gateway that speaks the Messages API and has the cloud's " +
+		"credentials as anthropic_base_url, with anthropic_auth_token",
 	"ANTHROPIC_FEDERATION_RULE_ID": "give it as the input anthropic_federation_rule_id",
 	"ANTHROPIC_BASE_URL":           "give it as the input anthropic_base_url",
 	"ANTHROPIC_AUTH_TOKEN":         "give it as the input anthropic_auth_token, with the gateway's anthropic_base_url",
