@@ -22,6 +22,20 @@ func (p *Project) Refused() []Problem {
 	return c.found
 }
 
+// Failing returns what Compose takes of files that it does not refuse, and what fails when it starts them.
+func (p *Project) Failing() []Problem {
+	if len(p.Problems) > 0 || len(p.Unread) > 0 || p.Root == nil {
+		return nil
+	}
+	c := &checker{Project: p}
+	for _, s := range p.Services() {
+		c.unhealthy(s)
+		c.folder(s)
+	}
+	c.portsTwice()
+	return c.found
+}
+
 type checker struct {
 	*Project
 	found []Problem
@@ -60,11 +74,13 @@ func (p *checker) check() {
 		}
 		p.volumes(s)
 		p.declared(s)
+		p.shapes(s)
 		p.values(s)
 		p.health(s)
 		p.twoNetworks(s)
 		p.ofEngine(s)
 	}
+	p.topForms()
 	p.circle()
 	p.misspelt()
 }
@@ -92,7 +108,11 @@ func (p *checker) volumes(s *Service) {
 		} else if t := item.Get("type").String(); t != "volume" && t != "" {
 			continue
 		}
-		if name == "" || strings.ContainsAny(name, `./\~$`) || p.Root.Get("volumes").Get(name) != nil {
+		if name == "" || strings.ContainsAny(name, `\$`) || strings.ContainsAny(name[:1], "./~") || p.Root.Get("volumes").Get(name) != nil {
+			continue
+		}
+		if strings.Contains(name, "/") {
+			p.refuse(at, fmt.Sprintf("%s is taken for the name of a volume; write ./%[1]s for a folder", name))
 			continue
 		}
 		p.refuse(at, fmt.Sprintf("the volume %s is not declared under volumes", name))

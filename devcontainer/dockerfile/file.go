@@ -99,7 +99,13 @@ type Instruction struct {
 	Documents []Document
 	src       string
 	line      int // of its first byte, from 1
+	script    string
+	scriptAt  int
 }
+
+// Script returns what a RUN in shell form gives its shell, byte for byte as the file has it, and
+// where that begins in the file; "" for every other instruction.
+func (i *Instruction) Script() (text string, start int) { return i.script, i.scriptAt }
 
 // Document is a here-document.
 type Document struct {

@@ -74,7 +74,9 @@ type reader struct {
 	escape  rune
 	stage   *Stage // the one being read
 	checks  *checker
-	read    []*Instruction // that BuildKit takes
+	// headless says that something stands before the first FROM, which is said once.
+	headless bool
+	read     []*Instruction // that BuildKit takes
 }
 
 // problem records BuildKit's error at the lines that it names.
@@ -121,7 +123,10 @@ func (p *reader) instruction(node *parser.Node) {
 			p.args(arg, p.file.Args, scope{p.file.Args, nil})
 			return
 		}
-		p.file.Problems = append(p.file.Problems, Problem{Start: i.Start, End: i.HeadEnd, Message: i.Name + " stands before the first FROM"})
+		if !p.headless {
+			p.file.Problems = append(p.file.Problems, Problem{Start: i.Start, End: i.HeadEnd, Message: i.Name + " stands before the first FROM"})
+		}
+		p.headless = true
 		return
 	}
 	p.convert(i)
@@ -336,6 +341,9 @@ func (p *reader) run(i *Instruction, line instructions.ShellDependantCmdLine, fl
 			i.Unread = true
 			return
 		}
+	}
+	if i.Name == "RUN" {
+		i.script, i.scriptAt = text, start
 	}
 	commands, err := shell.Parse(text, p.stage.variables().lookup(p.file.work))
 	if err != nil {

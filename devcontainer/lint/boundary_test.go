@@ -179,6 +179,7 @@ func TestSecretsOfCompose(t *testing.T) {
 			tree := devcontainer.Memory{
 				".devcontainer/devcontainer.json": `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/", "overrideCommand": true` + hook + `}`,
 				".devcontainer/c.yaml":            "services:\n  a:\n    image: debian:13\n    " + c.service + "\n" + c.below + "\n",
+				"test.key":                        "no secret\n",
 			}
 			if got := ids(t, tree); got != want {
 				t.Errorf("%s %s, agent %v: got %q, want %q", c.service, c.below, agent != "", got, want)

@@ -18,7 +18,7 @@ func composeRefused(v *rule.View) (out []rule.Finding) {
 	}
 	problems := v.Composed.Project.Problems
 	if whole := len(v.Compose) == len(rights.Texts(v.Root.Member("dockerComposeFile"))); whole {
-		problems = slices.Concat(problems, v.Composed.Project.Refused())
+		problems = slices.Concat(problems, v.Composed.Project.Refused(), v.Composed.Project.Failing())
 	}
 	for _, p := range problems {
 		out = append(out, rule.Finding{Place: rights.Place{Doc: p.Doc, Start: p.Start, End: p.End}, Message: p.Message})

@@ -177,8 +177,46 @@ func quotedArrays(v *rule.View) (out []rule.Finding) {
 				fmt.Sprintf("%s is no array: JSON has double quotes, and a shell gets this text", i.Name),
 				fmt.Sprintf("write %s %s", i.Name, strings.ReplaceAll(rest, "'", `"`))))
 		}
+		if f := misreadText(v, i); f.Message != "" {
+			f.Place = v.AtDockerfile(i.Start, i.HeadEnd, "", "").Place
+			out = append(out, f)
+		}
 	}
 	return out
+}
+
+// misreadText reports, without its place, a variable whose value begins with the equals sign, and an array that holds
+// a shell's line or operators, which no shell reads.
+func misreadText(v *rule.View, i *dockerfile.Instruction) rule.Finding {
+	var line instructions.ShellDependantCmdLine
+	switch c := i.Command.(type) {
+	case *instructions.EnvCommand:
+		if len(c.Env) == 1 && c.Env[0].NoDelim && strings.HasPrefix(c.Env[0].Value, "=") {
+			return rule.Finding{Message: fmt.Sprintf("the value of %s is %q", c.Env[0].Key, c.Env[0].Value),
+				Hint: "write ENV NAME=VALUE without spaces around ="}
+		}
+		return rule.Finding{}
+	case *instructions.RunCommand:
+		line = c.ShellDependantCmdLine
+	case *instructions.CmdCommand:
+		line = c.ShellDependantCmdLine
+	case *instructions.EntrypointCommand:
+		line = c.ShellDependantCmdLine
+	}
+	if line.PrependShell || len(line.CmdLine) == 0 {
+		return rule.Finding{}
+	}
+	const hint = "write it without the brackets, or one word per element"
+	if first := strings.TrimSpace(line.CmdLine[0]); i.Name == "RUN" && len(line.CmdLine) == 1 && strings.Contains(first, " ") &&
+		!strings.Contains(first, "/") {
+		return rule.Finding{Message: fmt.Sprintf("this runs a program called %q", first), Hint: hint, Severity: diag.SeverityError}
+	}
+	for _, word := range line.CmdLine[1:] {
+		if word == "&&" || word == "||" || word == "|" {
+			return rule.Finding{Message: fmt.Sprintf("%q is a word to the program, not the shell's", word), Hint: "write it without the brackets"}
+		}
+	}
+	return rule.Finding{}
 }
 
 // stagesTwice reports a second stage of one name, which --from and build.target may or may

@@ -64,6 +64,10 @@ func lostBy(cmd *shell.Command) (lost, instead string) {
 			return fmt.Sprintf("what %s sets is gone when this step ends", operands[0].Text),
 				"do it in the step that needs it, or write ENV"
 		}
+	case "systemctl":
+		if len(operands) == 2 && slices.Contains([]string{"start", "restart"}, operands[0].Text) {
+			return "no systemd runs while an image is built", "start it in postStartCommand by its own program, or in the image's entrypoint"
+		}
 	case "service":
 		if len(operands) == 2 && slices.Contains([]string{"start", "restart"}, operands[1].Text) {
 			return operands[0].Text + " ends with this step", "start it in postStartCommand, or in the image's entrypoint"
@@ -231,5 +235,5 @@ func brokenSteps(v *rule.View) (out []rule.Finding) {
 			out = append(out, f)
 		}
 	}
-	return out
+	return append(out, bashSteps(v)...)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/moby/patternmatcher"
 	"github.com/moby/patternmatcher/ignorefile"
 
+	"github.com/org/claude-sandbox/devcontainer/baseimage"
 	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rights"
@@ -45,11 +46,18 @@ func belowUnknown(v *rule.View, s *dockerfile.Stage) (out []rule.Finding) {
 		f := v.AtDockerfile(start, end, fmt.Sprintf(format, name), fmt.Sprintf("write the whole path, such as %s", path.Join("/", name)))
 		return &f
 	}
+	cloned := map[string]bool{}
 	for _, i := range s.Instructions {
+		for _, cmd := range i.Commands {
+			if words := cmd.Operands(); cmd.Is("git") && len(words) > 1 && words[0].Text == "clone" {
+				cloned[strings.TrimSuffix(path.Base(words[len(words)-1].Text), ".git")] = true
+			}
+		}
 		var files *instructions.SourcesAndDest
 		switch c := i.Command.(type) {
 		case *instructions.WorkdirCommand:
-			if f := find(i, c.Path, "%s lies below whichever folder the image has as WORKDIR"); f != nil {
+			top, _, _ := strings.Cut(c.Path, "/")
+			if f := find(i, c.Path, "%s lies below whichever folder the image has as WORKDIR"); f != nil && !cloned[top] {
 				out = append(out, *f)
 			}
 			return out
@@ -69,8 +77,48 @@ func belowUnknown(v *rule.View, s *dockerfile.Stage) (out []rule.Finding) {
 	return out
 }
 
+// emptyHomes reports $HOME in instructions of official images, which set no such variable, and ~ in a PATH.
+func emptyHomes(v *rule.View) (out []rule.Finding) {
+	for _, s := range neededStages(v) {
+		image, _ := baseimage.Of(s.Base().Image)
+		set := map[string]bool{}
+		for _, i := range s.History() {
+			if i.Stage == s && slices.Contains([]string{"ENV", "WORKDIR", "COPY", "ADD", "VOLUME"}, i.Name) {
+				for _, m := range argumentName.FindAllStringSubmatchIndex(i.Source(), -1) {
+					if i.Source()[m[2]:m[3]] == "HOME" && m[4] < 0 && image.Official() && !set["HOME"] && (m[0] == 0 || i.Source()[m[0]-1] != '\\') {
+						out = append(out, v.AtDockerfile(i.Start+m[0], i.Start+m[1], fmt.Sprintf("HOME is empty here: %s sets no such variable",
+							s.Base().Image),
+							"write the path of the home folder, such as /root or /home/NAME, or ENV HOME=… above"))
+						break
+					}
+				}
+			}
+			if c, ok := i.Command.(*instructions.EnvCommand); ok && i.Stage == s {
+				out = append(out, tildeInPath(v, i, c)...)
+			}
+			declare(set, i)
+		}
+	}
+	return out
+}
+
+// tildeInPath reports a PATH with ~, which a shell replaces where it is written, and not in a variable.
+func tildeInPath(v *rule.View, i *dockerfile.Instruction, c *instructions.EnvCommand) []rule.Finding {
+	for _, kv := range c.Env {
+		if kv.Key != "PATH" || !strings.Contains(":"+strings.Trim(kv.Value, `"`), ":~/") {
+			continue
+		}
+		start, _ := i.Find("~/")
+		end := strings.IndexAny(i.Source()[start-i.Start:]+":", `:" `)
+		return []rule.Finding{v.AtDockerfile(start, start+end, "nothing replaces ~ in the value of a variable",
+			"write the path of the home folder, such as /root or /home/NAME")}
+	}
+	return nil
+}
+
 // literalHomes reports ~ in WORKDIR and as the target of COPY and ADD, where no shell replaces it.
 func literalHomes(v *rule.View) (out []rule.Finding) {
+	out = emptyHomes(v)
 	for _, i := range v.Build.Instructions() {
 		name := ""
 		switch c := i.Command.(type) {

@@ -26,7 +26,7 @@ func marked(t *testing.T, tree devcontainer.Memory, notes bool) string {
 	t.Helper()
 	var out []string
 	for _, f := range judge(t, tree) {
-		if f.Severity == diag.SeverityNote && !notes {
+		if f.Severity == diag.SeverityNote && !notes || f.Rule == "SBX749" { // the texts are about other rules
 			continue
 		}
 		line := strings.Split(tree[f.File], "\n")[f.Line-1]
@@ -45,7 +45,7 @@ func TestDockerfileRules(t *testing.T) {
 	for _, c := range []struct{ name, src, want string }{
 		{"piped into sudo", "RUN curl -fsSL https://x.io/i | sudo -E bash -", "SBX705 curl -fsSL https://x.io/i | sudo -E bash"},
 		{"piped through another program", "RUN wget -qO- https://x.io/i | tr -d '\\r' | sh -s -- -y", "SBX705 wget -qO- https://x.io/i | tr -d '\\r' | sh"},
-		{"process substitution", "RUN bash <(curl -s https://x.io/i)", "SBX705 curl"},
+		{"process substitution", "SHELL [\"bash\", \"-c\"]\nRUN bash <(curl -s https://x.io/i)", "SBX705 curl"},
 		{"command substitution", `RUN sh -c "$(curl -fsSL https://x.io/i)"`, "SBX705 curl"},
 		{"eval", `RUN eval "$(wget -O- https://x.io/i)"`, "SBX705 wget"},
 		{"python", `RUN curl https://x.io/get.py | python3 -`, "SBX705 curl https://x.io/get.py | python3"},

@@ -27,6 +27,7 @@ var (
 // (docker/cli, opts; go-units, RAMInBytes), with Podman's words.
 var valueForms = map[string]valueForm{
 	"memory": sizeForm, "memory-reservation": sizeForm, "memory-swap": sizeForm, "shm-size": sizeForm,
+	"workdir":    {lazyregexp.New(`^/|^[A-Za-z]:`), "write the whole path, such as /workspaces"},
 	"pids-limit": numberForm, "stop-timeout": numberForm, "cpu-shares": numberForm,
 	"cpus":     {lazyregexp.New(`^[\d./eE+-]+$`), "write a number: 1.5"},
 	"restart":  {lazyregexp.New(`^(no|never|always|unless-stopped|on-failure(:\d+)?)$`), "write no, always, on-failure or unless-stopped"},
@@ -72,10 +73,33 @@ func unreadValues(v *rule.View) (out []rule.Finding) {
 			out = append(out, v.AtValue(a.Node, fmt.Sprintf("the engine refuses --%s=%s", a.Flag, a.Value), hint))
 		}
 	}
+	out = append(out, portsTwice(v)...)
 	for _, r := range v.Of(rights.Port) {
 		if r.Notation == rights.Property && r.Name != "number" && !compose.IsPort(r.Value) {
 			out = append(out, rule.AtRight(r, fmt.Sprintf("the engine refuses the port %q", r.Value), portHint))
 		}
+	}
+	return out
+}
+
+// portsTwice reports ports of the host that the container would take twice: the engine refuses to start it.
+func portsTwice(v *rule.View) (out []rule.Finding) {
+	var before []string
+	for _, r := range v.Of(rights.Port) {
+		if r.Notation != rights.Property && r.Notation != rights.Option {
+			continue
+		}
+		port := r.Value
+		if !strings.Contains(port, ":") { // the reference CLI publishes appPort under its own number
+			if port = ""; r.Notation == rights.Property {
+				port = "127.0.0.1:" + r.Value + ":" + r.Value
+			}
+		}
+		if other := compose.Taken(port, before); other != "" {
+			out = append(out, rule.AtRight(r, fmt.Sprintf("the engine refuses %s: %s takes the same port of the host", r.Value, other),
+				"give it another port of the host"))
+		}
+		before = append(before, port)
 	}
 	return out
 }

@@ -1,10 +1,14 @@
 package lint
 
 import (
+	_ "embed"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/rights"
@@ -36,6 +40,7 @@ func featureMistakes(v *rule.View) (out []rule.Finding) {
 		out = append(out, featureWithoutDot(v, m)...)
 		out = append(out, featureDigest(v, m)...)
 		out = append(out, featureAddress(v, m)...)
+		out = append(out, officialFeature(v, m)...)
 	}
 	for _, m := range list {
 		for _, pair := range exclusive {
@@ -125,6 +130,74 @@ func featureAddress(v *rule.View, m jsonc.Member) []rule.Finding {
 		"name the Feature by its registry, such as ghcr.io/devcontainers/features/go:1")
 	f.Severity = diag.SeverityError
 	return []rule.Finding{f}
+}
+
+// features.txt has the Features of ghcr.io/devcontainers/features: name, newest version (November 2026), options.
+//
+//go:embed features.txt
+var officialList string
+
+// official are they by name: the version, and the options.
+var official = sync.OnceValue(func() map[string][]string {
+	out := map[string][]string{}
+	for line := range strings.Lines(officialList) {
+		words := strings.Fields(line)
+		out[words[0]] = words[1:]
+	}
+	return out
+})
+
+// officialFeature reports a tag that is rather the version of the tool, and names of Features and options that are
+// nearly those of an official one: there may be newer ones.
+func officialFeature(v *rule.View, m jsonc.Member) []rule.Finding {
+	const namespace = "ghcr.io/devcontainers/features/"
+	rest, ok := strings.CutPrefix(m.Name, namespace)
+	name, tag, tagged := strings.Cut(rest, ":")
+	if !ok || strings.ContainsAny(rest, "@$/") {
+		return nil
+	}
+	known, is := official()[name]
+	if !is {
+		if best := diag.Suggest(name, slices.Collect(maps.Keys(official()))); best != "" {
+			return []rule.Finding{v.AtName(m, fmt.Sprintf("there is no Feature %s in %s", name, strings.TrimSuffix(namespace, "/")),
+				fmt.Sprintf("did you mean %q?", strings.Replace(m.Name, name, best, 1))).Offering(jsonc.Rename(m, strings.Replace(m.Name, name,
+				best, 1)))}
+		}
+		return nil
+	}
+	newest, options := known[0], known[1:]
+	if tagged && farAbove(tag, newest) {
+		major, _, _ := strings.Cut(newest, ".")
+		hint := fmt.Sprintf("write %s%s:%s", namespace, name, major)
+		if slices.Contains(options, "version") {
+			hint += fmt.Sprintf(` with the option "version": %q`, tag)
+		}
+		return []rule.Finding{v.AtName(m, fmt.Sprintf("%s is no version of the Feature %s, whose newest is %s", tag, name, newest), hint)}
+	}
+	var out []rule.Finding
+	for _, o := range m.Value.Fields() {
+		if best := diag.Suggest(o.Name, options); best != "" && !slices.Contains(options, o.Name) && m.Value.Member(best) == nil {
+			out = append(out, v.AtName(o, fmt.Sprintf("the Feature %s has no option %q", name, o.Name), fmt.Sprintf("did you mean %q?", best)).
+				Offering(jsonc.Rename(o, best)))
+		}
+	}
+	return out
+}
+
+// farAbove reports whether a tag is a version so high above the newest one that it is another thing's.
+func farAbove(tag, newest string) bool {
+	numbers := func(s string) (major, minor int) {
+		parts := strings.SplitN(s+".0", ".", 3)
+		major, err := strconv.Atoi(parts[0])
+		if err != nil {
+			return -1, 0
+		}
+		minor, _ = strconv.Atoi(parts[1])
+		return major, minor
+	}
+	major, minor := numbers(tag)
+	newestMajor, newestMinor := numbers(newest)
+	return major > newestMajor+1 || major == newestMajor && minor > newestMinor+10
 }
 
 // featureDigest reports a version behind @, where the reference CLI takes a digest alone.

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"mvdan.cc/sh/v3/syntax"
-
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/baseimage"
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
@@ -50,34 +49,80 @@ func isDash(v *rule.View) bool {
 		slices.Contains([]string{"fedora", "scratch", "openjdk", "maven", "eclipse-temurin"}, name) {
 		return false
 	}
-	// A step may put another shell in its place.
-	return v.Build == nil || !slices.ContainsFunc(v.Build.History(), func(i *dockerfile.Instruction) bool {
-		return strings.Contains(i.Source(), "/bin/sh ") || strings.HasSuffix(i.Source(), "/bin/sh") || strings.Contains(i.Source(), "dash")
-	})
+	return v.Build == nil || !replacesShell(v.Build.History())
 }
 
 // bashWords are commands that bash has and dash lacks.
 var bashWords = []string{"source", "[[", "pushd", "popd", "shopt", "declare", "typeset", "let", "function", "mapfile", "readarray"}
 
-// bashOnly says what of a hook's text bash takes and dash does not, and how grave that is; "" when there is nothing.
-func bashOnly(text string) (what string, severity diag.Severity) {
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(text), "")
-	if err != nil {
-		why := err.Error()
-		if e, ok := err.(syntax.LangError); ok {
-			why = e.Feature
-		} else if e, ok := err.(syntax.ParseError); ok {
-			why = e.Text
-		}
-		return why, diag.SeverityError
+// bashOnly is the first part of a text that bash takes and dash does not.
+type bashOnly struct {
+	at       int    // offset
+	what     string // "" = there is none
+	severity diag.Severity
+}
+
+// mayBeBash matches what is looked at: all else is the same in both.
+var mayBeBash = lazyregexp.New(`\[\[|source|pushd|popd|shopt|declare|typeset|let|function|mapfile|readarray|pipefail|[<>]\(|<<<|=\(|==|` +
+	`\$\{[^}]*[:/^,@!\[]|&>|\|&|\bselect\b|for\s*\(\(`)
+
+// branches matches texts of which a part may never run.
+var branches = lazyregexp.New(`\|\||\b(if|for|while|until|case)\b`)
+
+// onlyOfBash finds it. pipefail says how sure it is that the shell has no such option; "" = it may have.
+func onlyOfBash(text string, pipefail diag.Severity) (found bashOnly) {
+	if !mayBeBash.MatchString(text) {
+		return bashOnly{}
 	}
-	syntax.Walk(file, func(n syntax.Node) bool {
-		if call, ok := n.(*syntax.CallExpr); ok && len(call.Args) > 0 && what == "" && slices.Contains(bashWords, call.Args[0].Lit()) {
-			what, severity = call.Args[0].Lit(), diag.SeverityWarning
+	commands, err := shell.ParsePOSIX(text, nil)
+	if refused, ok := err.(*shell.Refusal); ok {
+		found = bashOnly{refused.At, refused.Text, diag.SeverityError}
+		if refused.Background || refused.Late && branches.MatchString(text) {
+			found.severity = diag.SeverityWarning
 		}
-		return true
-	})
-	return what, severity
+		return found
+	}
+	for _, cmd := range commands {
+		word := cmd.Words[0]
+		what := ""
+		switch {
+		case cmd.Wrapped != "" && cmd.Wrapped != "sh":
+			continue
+		case slices.Contains(bashWords, word.Text):
+			what = word.Text
+		case cmd.Words[0].Text == "set":
+			at := slices.IndexFunc(cmd.Args(), func(w shell.Word) bool { return w.Text == "pipefail" })
+			if at >= 0 && pipefail != "" {
+				what, word = "pipefail", cmd.Args()[at]
+			}
+		case cmd.Words[0].Text == "[":
+			if at := slices.IndexFunc(cmd.Args(), func(w shell.Word) bool { return w.Text == "==" }); at >= 0 {
+				what, word = "==", cmd.Args()[at]
+			}
+		}
+		if what == "" {
+			continue
+		}
+		found = bashOnly{word.Start, what, diag.SeverityWarning}
+		switch {
+		case what == "pipefail":
+			found.severity = pipefail
+		case cmd.OnFailure == shell.Ends:
+			found.severity = diag.SeverityError
+		}
+		return found
+	}
+	return bashOnly{}
+}
+
+// withoutPipefail says how sure it is that the dash of an image has no pipefail: Debian has it since 13 and Ubuntu since 24.10 (dash
+// 0.5.12-7).
+func withoutPipefail(image baseimage.Image) diag.Severity {
+	switch image.Release {
+	case "10", "11", "12", "18.04", "20.04", "22.04", "24.04":
+		return diag.SeverityError
+	}
+	return ""
 }
 
 // bashInHook reports a hook's text that only bash understands, in a container whose /bin/sh is another shell.
@@ -85,14 +130,50 @@ func bashInHook(v *rule.View, property string, n *jsonc.Node) (out []rule.Findin
 	if property == "initializeCommand" || v.Kind() != devcontainer.ConfigFile || !isDash(v) {
 		return nil
 	}
-	what, severity := bashOnly(rights.Variable.ReplaceAllString(n.Text, "x"))
-	if what == "" {
+	known, _ := baseimage.Of(baseImage(v))
+	found := onlyOfBash(rights.Variable.ReplaceAllString(n.Text, "x"), withoutPipefail(known))
+	if found.what == "" {
 		return nil
 	}
-	f := v.AtValue(n, fmt.Sprintf("/bin/sh runs this command, which is dash in %s and does not know: %s", baseImage(v), what),
+	f := v.AtValue(n, fmt.Sprintf("/bin/sh runs this command, which is dash in %s and does not know: %s", baseImage(v), found.what),
 		`run it by bash: ["bash", "-c", "…"], or put it into a script`)
-	f.Severity = severity
+	f.Severity = found.severity
 	return []rule.Finding{f}
+}
+
+// bashSteps reports steps of a Dockerfile that only bash understands, where dash runs them.
+func bashSteps(v *rule.View) (out []rule.Finding) {
+	for _, s := range neededStages(v) {
+		base := s.Base()
+		known, ok := baseimage.Of(base.Image)
+		if !ok || !base.Known || known.Family != baseimage.Debian || replacesShell(s.History()) {
+			continue
+		}
+		for _, i := range s.Instructions {
+			text, start := i.Script()
+			plain := len(i.Shell) == 0 || slices.Contains([]string{"/bin/sh", "sh", "dash", "/bin/dash"}, i.Shell[0])
+			if text == "" || !plain || i.Broken != nil || strings.HasPrefix(text, "#!") || strings.Contains(text, "${templateOption:") {
+				continue
+			}
+			found := onlyOfBash(text, withoutPipefail(known))
+			if found.what == "" {
+				continue
+			}
+			at := start + found.at
+			f := v.AtDockerfile(at, min(at+1, i.End), fmt.Sprintf("/bin/sh runs this step, which is dash in %s and does not know: %s", base.Image,
+				found.what), `write SHELL ["/bin/bash", "-c"] above, or the form that every shell has`)
+			f.Severity = found.severity
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// replacesShell reports whether a step may put another shell in the place of /bin/sh.
+func replacesShell(history []*dockerfile.Instruction) bool {
+	return slices.ContainsFunc(history, func(i *dockerfile.Instruction) bool {
+		return strings.Contains(i.Source(), "/bin/sh ") || strings.HasSuffix(i.Source(), "/bin/sh") || strings.Contains(i.Source(), "dash")
+	})
 }
 
 // hookMissingSudo reports hooks that call sudo in an image that has none.

@@ -69,7 +69,8 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 	if v.Tree == nil {
 		return nil
 	}
-	made := false // an earlier hook may have made files
+	made := false            // an earlier hook may have made files
+	written := !isProject(v) // it may have made any, and not only those that an installation makes
 	eachHookText(v, func(property string, n *jsonc.Node) {
 		folder, known := v.Home, true
 		if property != "initializeCommand" {
@@ -79,12 +80,25 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 			return
 		}
 		if n.Kind == jsonc.String && guarded.MatchString(n.Text) {
-			made = true
+			made, written = true, true
 			return
 		}
 		chmod := false
 		v.EachCommand(n, func(_ *jsonc.Node, cmd *shell.Command) {
 			name, byPath := scriptOf(cmd)
+			if to := folderOf(cmd); to != "" && !written {
+				if folder = path.Join(folder, to); isMissing(v, folder) && cmd.OnFailure == shell.Ends {
+					out = append(out, at(v, n, rule.Finding{Message: fmt.Sprintf("there is no folder %s", to),
+						Hint: "the hook starts in the folder that is opened"}))
+				}
+				written = v.Tree.Kind(folder) != devcontainer.Folder
+				made = made || written
+				return
+			}
+			if f := wantedByCommand(v, folder, cmd); f.Message != "" && !written {
+				out, written = append(out, at(v, n, f)), true
+			}
+			written = written || !makesNoFile(cmd)
 			if list := packageList(cmd); list != "" && !made {
 				if f := listMissing(v, path.Join(folder, list), list); f.Message != "" {
 					out = append(out, at(v, n, f))
@@ -103,6 +117,42 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
+// makesNoFile reports whether a command makes none that another command of a hook asks for.
+func makesNoFile(cmd *shell.Command) bool {
+	words := cmd.Operands()
+	installs := len(words) == 0 || slices.Contains([]string{"install", "ci", "i", "config", "enable"}, words[0].Text)
+	return len(cmd.Files) == 0 && (cmd.Is("npm", "yarn", "pnpm", "pip", "pip3", "git", "corepack") && installs ||
+		cmd.Is("sudo", "apt-get", "apt", "apk", "echo", "chown", "chmod", "export", "set", "true", "printf", "useradd"))
+}
+
+// wantedByCommand reports a file or a target that a command cannot do without, unless the text asks whether it fails.
+func wantedByCommand(v *rule.View, folder string, cmd *shell.Command) rule.Finding {
+	if cmd.OnFailure == shell.Open {
+		return rule.Finding{}
+	}
+	f := wantedFile(v, folder, cmd)
+	if f.Message == "" {
+		f = targetMissingIn(v, folder, cmd)
+	}
+	if f.Message != "" && cmd.OnFailure == shell.Unheard {
+		f.Severity = diag.SeverityWarning
+	}
+	return f
+}
+
+// folderOf returns the folder of the project that cd goes to, "" for none.
+func folderOf(cmd *shell.Command) string {
+	words := cmd.Operands()
+	if cmd.Words[0].Text != "cd" || len(words) != 1 || !words[0].Literal || path.IsAbs(words[0].Text) || strings.ContainsAny(words[0].Text,
+		"$~*-") {
+		return ""
+	}
+	return words[0].Text
+}
+
+// scriptFile matches the files that interpreters besides shells are given.
+var scriptFile = lazyregexp.New(`^[\w./-]+\.(py|js|mjs|cjs|rb|pl|php)$`)
+
 // scriptOf returns the relative path of the script that a command runs, "" for none, and
 // whether the script itself is the program.
 func scriptOf(cmd *shell.Command) (name string, byPath bool) {
@@ -113,6 +163,10 @@ func scriptOf(cmd *shell.Command) (name string, byPath bool) {
 			return "", false
 		}
 		word, byPath = cmd.Operands()[0], false
+	}
+	if args := cmd.Args(); cmd.Is("python", "python3", "node", "ruby", "perl", "php") && len(args) > 0 &&
+		scriptFile.MatchString(args[0].Text) {
+		word, byPath = args[0], false
 	}
 	text := strings.TrimPrefix(word.Text, "${containerWorkspaceFolder}/")
 	if path.IsAbs(text) || text == "-" || strings.ContainsAny(text, "$*?[~`<>(") || byPath && !strings.Contains(text, "/") {

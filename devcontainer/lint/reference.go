@@ -7,9 +7,11 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/schema"
+	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/internal/lazyregexp"
@@ -204,7 +206,7 @@ func filesMissing(v *rule.View) (out []rule.Finding) {
 			out = append(out, u.Finding)
 		}
 	}
-	return slices.Concat(out, buildOfServiceMissing(v), sourcesMissing(v))
+	return slices.Concat(out, buildOfServiceMissing(v), sourcesMissing(v), filesOfServicesMissing(v))
 }
 
 // buildOfServiceMissing reports what the dev container's service builds and what is not there.
@@ -258,6 +260,12 @@ func sourcesMissing(v *rule.View) (out []rule.Finding) {
 			out = append(out, rule.AtRight(r, fmt.Sprintf("there is no %s to mount, and the engine refuses to start without it", from.Path), hint))
 		}
 	}
+	for _, r := range v.Of(rights.SecurityOpt) {
+		name, ok := strings.CutPrefix(r.Value, "seccomp=")
+		if from := rights.Origin(name); ok && missing(from) {
+			out = append(out, rule.AtRight(r, fmt.Sprintf("there is no file %s, and the engine refuses to start without it", from.Path), hint))
+		}
+	}
 	for _, r := range v.Of(rights.EnvFile) {
 		from := rights.Origin(r.Value)
 		if from.Base == "" && r.Notation == rights.Option {
@@ -265,6 +273,60 @@ func sourcesMissing(v *rule.View) (out []rule.Finding) {
 		}
 		if missing(from) {
 			out = append(out, rule.AtRight(r, fmt.Sprintf("there is no file %s, and the engine refuses to start without it", from.Path), hint))
+		}
+	}
+	return out
+}
+
+// filesOfServicesMissing reports files that services of Compose get, and that are not there: of secrets and configs,
+// of seccomp, and those that the engine would make a folder of.
+func filesOfServicesMissing(v *rule.View) (out []rule.Finding) {
+	if v.Composed == nil || !v.ByCompose() || v.Root.Member("initializeCommand") != nil {
+		return nil
+	}
+	folder := path.Join(v.Dir, path.Dir(v.Composed.First))
+	gone := func(name string) bool {
+		full := path.Join(folder, name)
+		return name != "" && !path.IsAbs(name) && !strings.ContainsAny(name, "$~:\\") && !devcontainer.LeavesTree(full) && isMissing(v, full)
+	}
+	started := map[string]bool{} // secrets and configs that a service gets
+	for _, s := range v.Composed.Project.Services() {
+		if s.Get("profiles") != nil {
+			continue
+		}
+		for _, key := range []string{"secrets", "configs"} {
+			for _, item := range s.Get(key).Scalars() {
+				started[key+" "+item.Text] = true
+			}
+		}
+		for _, n := range s.Get("security_opt").Scalars() {
+			name, ok := strings.CutPrefix(strings.Replace(n.Text, "=", ":", 1), "seccomp:")
+			if ok && name != "unconfined" && gone(name) {
+				out = append(out, rule.AtCompose(n, fmt.Sprintf("there is no file %s, and Compose refuses to start without it", name),
+					"it is looked for relative to this file"))
+			}
+		}
+		for _, n := range s.Get("volumes").Scalars() {
+			parts := compose.SplitVolume(n.Text)
+			if len(parts) > 1 && path.Ext(parts[0]) != "" && path.Ext(parts[0]) == path.Ext(parts[1]) && strings.HasPrefix(parts[0], ".") &&
+				gone(parts[0]) {
+				f := rule.AtCompose(n, fmt.Sprintf("there is no file %s, so the engine makes a folder of that name", parts[0]),
+					"make the file, or leave the mount out")
+				f.Severity = diag.SeverityWarning
+				out = append(out, f)
+			}
+		}
+	}
+	for _, key := range []string{"secrets", "configs"} {
+		root := v.Composed.Project.Root.Get(key)
+		if root == nil {
+			continue
+		}
+		for _, m := range root.Members {
+			if file := m.Value.Get("file"); started[key+" "+m.Name] && gone(file.String()) {
+				out = append(out, rule.AtCompose(file, fmt.Sprintf("there is no file %s, and a service gets it", file.String()),
+					"make it, or let initializeCommand make it"))
+			}
 		}
 	}
 	return out
@@ -370,16 +432,36 @@ func arrayCommands(v *rule.View) (out []rule.Finding) {
 // linesToStart reports a first process whose program is a whole line: ["sleep infinity"].
 func linesToStart(v *rule.View) (out []rule.Finding) {
 	entrypoint, command := v.Start()
+	out = operatorsToStart(v)
 	first := entrypoint
 	if len(first.Words) == 0 {
 		first = command
 	}
 	if first.Notation != rights.Compose && first.Notation != rights.Dockerfile || len(first.Words) != 1 || first.Next ||
 		!shellLine.MatchString(strings.TrimSpace(first.Words[0])) || strings.ContainsAny(first.Words[0], "/$") {
+		return out
+	}
+	return append(out, rule.AtRight(first, fmt.Sprintf("this starts a program called %q", first.Words[0]),
+		"write it without the brackets, or one word per element"))
+}
+
+// operatorsToStart reports operators of a shell among the words of a service's command, which no shell reads.
+func operatorsToStart(v *rule.View) (out []rule.Finding) {
+	dev := v.Composed.Dev()
+	if dev == nil || !v.ByCompose() || v.Root.Member("overrideCommand").Is(true) {
 		return nil
 	}
-	return []rule.Finding{rule.AtRight(first, fmt.Sprintf("this starts a program called %q", first.Words[0]),
-		"write it without the brackets, or one word per element")}
+	for _, key := range []string{"entrypoint", "command"} {
+		n := dev.Get(key)
+		words := n.Words()
+		at := slices.IndexFunc(words, func(w string) bool { return w == "&&" || w == "||" || w == "|" || w == ";" })
+		if at < 1 || slices.Contains(shell.Shells, path.Base(words[0])) || key == "command" && len(dev.Get("entrypoint").Words()) > 0 {
+			continue
+		}
+		out = append(out, rule.AtCompose(n, fmt.Sprintf("%q is a word to %s, not the shell's", words[at], words[0]),
+			`write ["sh", "-c", "…"]`))
+	}
+	return out
 }
 
 func arrayCommand(v *rule.View, n *jsonc.Node) []rule.Finding {

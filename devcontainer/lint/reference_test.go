@@ -353,6 +353,19 @@ func TestFactsOfStarting(t *testing.T) {
 		{"SBX325", `{"image": "debian:bookworm-slim", "features": {"https://github.com/devcontainers/features/tree/main/src/go": {}}}`},
 		{"SBX327", `{"image": "debian:bookworm-slim", "containerEnv": {"PATH": "/opt/x/bin"}, "postStartCommand": "ls"}`},
 		{"SBX313", `{"dockerComposeFile": "compose.yaml", "service": "app", "runServices": ["dbb"], "workspaceFolder": "/", "overrideCommand": true}`},
+		{"SBX328", `{"image": "debian:bookworm-slim", "postCreateCommand": "timeout 1 tail -f /dev/null"}`}, // which it waits for
+		{"SBX329", `{"image": "debian:bookworm-slim", "onCreateCommand": "mkdir /tmp/x", "postStartCommand": "mkdir /tmp/x"}`},
+		{"SBX330", `{"image": "node:22-bookworm-slim", "remoteUser": "node", "postStartCommand": "touch modules/x", ` +
+			`"mounts": ["type=volume,target=${containerWorkspaceFolder}/modules"]}`},
+		{"SBX749", `{"image": "debian:bookworm-slim", "postStartCommand": "git --version"}`},
+		{"SBX751", `{"image": "node:22-bookworm-slim", "remoteUser": "node", "postStartCommand": "apt-get update"}`},
+		{"SBX748", `{"build": {"dockerfile": "bash"}}`},
+		{"SBX749", `{"build": {"dockerfile": "git"}}`},
+		{"SBX750", `{"build": {"dockerfile": "taken"}}`},
+		{"SBX751", `{"build": {"dockerfile": "root"}}`},
+		{"SBX752", `{"build": {"dockerfile": "gone"}}`},
+		{"SBX753", `{"build": {"dockerfile": "early"}}`},
+		{"SBX321", `{"image": "debian:bookworm-slim", "runArgs": ["--workdir=app"]}`},
 		// Of two sources it takes the one that is not there.
 		{"SBX205", `{"dockerFile": "none", "build": {"dockerfile": "dockerfile"}}`},
 	} {
@@ -365,6 +378,12 @@ func TestFactsOfStarting(t *testing.T) {
 				".devcontainer/late":                "FROM debian:${V}\nARG V=bookworm-slim\n",
 				".devcontainer/owner":               "FROM debian:bookworm-slim\nCOPY --chown=dev late /x\n",
 				".devcontainer/lists":               "FROM debian:bookworm-slim\nRUN apt-get install -y cowsay\n",
+				".devcontainer/bash":                "FROM debian:bookworm-slim\nRUN [[ -d / ]] && true\n",
+				".devcontainer/git":                 "FROM debian:bookworm-slim\nRUN git --version\n",
+				".devcontainer/taken":               "FROM node:22-bookworm-slim\nRUN groupadd --gid 1000 dev\n",
+				".devcontainer/root":                "FROM node:22-bookworm-slim\nUSER node\nRUN apt-get update\n",
+				".devcontainer/gone":                "FROM debian:bookworm-slim\nRUN apt-get update && apt-get install -y netcat\n",
+				".devcontainer/early":               "FROM debian:bookworm-slim\nRUN sh /late.sh\nCOPY late /late.sh\n",
 				"feature/devcontainer-feature.json": `{"id": "feature", "version": "1.0.0", "name": "F"}`, "feature/install.sh": "true\n",
 				".devcontainer/compose.yaml": "services:\n  app:\n    image: debian:bookworm-slim\n"})
 			if answer := up(t, dir); answer["outcome"] != "error" {

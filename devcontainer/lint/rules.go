@@ -71,6 +71,9 @@ var referenceRules = []rule.Rule{
 	{ID: "SBX325", Name: "feature-mistake", Severity: diag.SeverityWarning, Check: featureMistakes},
 	{ID: "SBX326", Name: "service-ends", Severity: diag.SeverityError, Check: serviceEnds},
 	{ID: "SBX327", Name: "path-lost", Severity: diag.SeverityError, Check: lostPaths},
+	{ID: "SBX328", Name: "hook-never-ends", Severity: diag.SeverityWarning, Check: endlessHooks},
+	{ID: "SBX329", Name: "hook-fails-again", Severity: diag.SeverityWarning, Check: onceOnlyHooks},
+	{ID: "SBX330", Name: "volume-of-root", Severity: diag.SeverityWarning, Check: rootsVolumes},
 }
 
 // hostRules judge what lets the container out to the host.
@@ -186,6 +189,11 @@ var dockerfileRules = []rule.Rule{
 	{ID: "SBX746", Name: "build-check", Severity: diag.SeverityNote, Category: rule.Style, Check: buildChecks},
 	{ID: "SBX747", Name: "literal-home", Severity: diag.SeverityWarning, Check: literalHomes},
 	{ID: "SBX748", Name: "step-syntax", Severity: diag.SeverityError, Check: brokenSteps},
+	{ID: "SBX749", Name: "program-missing", Severity: diag.SeverityError, Check: programsMissing},
+	{ID: "SBX750", Name: "user-taken", Severity: diag.SeverityError, Check: usersTaken},
+	{ID: "SBX751", Name: "root-needed", Severity: diag.SeverityError, Check: rootNeeded},
+	{ID: "SBX752", Name: "package-refused", Severity: diag.SeverityError, Check: packagesRefused},
+	{ID: "SBX753", Name: "copied-file", Severity: diag.SeverityError, Check: copiedFiles},
 }
 
 // templateRules judge dev container Templates, Features that a repository

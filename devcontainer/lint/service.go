@@ -15,7 +15,10 @@ import (
 // Compose only with overrideCommand.
 func serviceEnds(v *rule.View) []rule.Finding {
 	dev := v.Composed.Dev()
-	if dev == nil || !v.ByCompose() || v.Root.Member("overrideCommand").Is(true) || v.HasFeatures() ||
+	if !v.ByCompose() {
+		return imageEnds(v)
+	}
+	if dev == nil || v.Root.Member("overrideCommand").Is(true) || v.HasFeatures() ||
 		dev.Get("tty").True() || dev.Get("stdin_open").True() {
 		return nil
 	}
@@ -42,6 +45,21 @@ func serviceEnds(v *rule.View) []rule.Finding {
 	return []rule.Finding{v.AtValue(v.Root.Member("service"),
 		fmt.Sprintf("the service %s ends at once: %s starts a program that wants a terminal", dev.Name, image),
 		`add "overrideCommand": true, or to the service: command: sleep infinity`)}
+}
+
+// imageEnds reports a container of an official image that is to run the image's own command, a shell or an
+// interpreter without a terminal.
+func imageEnds(v *rule.View) []rule.Finding {
+	n := v.Root.Member("overrideCommand")
+	image := baseImage(v)
+	name := imageName(image)
+	if _, known := plain[name]; !n.Is(false) || !known || name == "scratch" || name == "php" || v.HasFeatures() ||
+		len(v.Of(rights.Entrypoint, rights.Command)) > 0 ||
+		slices.ContainsFunc(v.RunArgs, func(a rights.Arg) bool { return a.Flag == "tty" || a.Flag == "interactive" || a.Flag == "entrypoint" }) {
+		return nil
+	}
+	return []rule.Finding{v.AtValue(n, fmt.Sprintf("the container ends at once: %s starts a program that wants a terminal", image),
+		"leave overrideCommand out: the container is kept alive then")}
 }
 
 // printers are programs that only say something.

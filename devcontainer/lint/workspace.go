@@ -86,12 +86,32 @@ func mounted(folder string, list []rights.Right) bool {
 // editor opens the project.
 func serviceWithoutProject(v *rule.View, n *jsonc.Node, folder string) []rule.Finding {
 	dev := v.Composed.Dev()
+	if f := ownFolderOpened(v, folder); f.Message != "" {
+		return []rule.Finding{f}
+	}
 	if dev == nil || path.Clean(folder) == "/" || mounted(folder, v.ServiceMounts()) || mounted(folder, v.Mounts()) ||
 		v.Composed.Project.Incomplete() != "" {
 		return nil
 	}
 	return []rule.Finding{v.AtValue(n, fmt.Sprintf("the service %s mounts nothing at %s", dev.Name, folder),
 		fmt.Sprintf("add the project to its volumes: - ..:%s", folder))}
+}
+
+// ownFolderOpened reports a service that has the configuration's folder where the editor opens the project: the paths
+// of a Compose file begin in its own folder. The finding has no message when that is not so.
+func ownFolderOpened(v *rule.View, folder string) rule.Finding {
+	if len(v.Compose) < len(rights.Texts(v.Root.Member("dockerComposeFile"))) {
+		return rule.Finding{}
+	}
+	for _, r := range v.ServiceMounts() {
+		source := path.Clean(r.Mount.Source)
+		if path.Clean(r.Mount.Target) == path.Clean(folder) && r.Mount.Type == "bind" && source == "." && v.InFolder() &&
+			path.Join(v.Dir, path.Dir(v.Composed.First)) == v.Dir {
+			return rule.AtRight(r, fmt.Sprintf("%s is the folder of this file, and the project lies above it", r.Mount.Source),
+				"write .. for the project's folder")
+		}
+	}
+	return rule.Finding{}
 }
 
 // bareImage reports whether the image is an official one that has no folder of a project's.

@@ -35,7 +35,20 @@ type Command struct {
 	User string
 	// Wrapped is the program that runs it ("sudo", "env", "sh -c"); "" for none.
 	Wrapped string
+	// OnFailure says what becomes of the text when the command fails.
+	OnFailure Outcome
 }
+
+// Outcome says what becomes of a text when one of its commands fails.
+type Outcome int
+
+// The outcomes. A command whose failure Ends the text also ends it where it is not reached:
+// something in front of && failed.
+const (
+	Open    Outcome = iota // it may not run at all, or the text asks whether it fails
+	Unheard                // it runs, and the text goes on: in front of ; or |, or in $(…)
+	Ends                   // the text fails
+)
 
 // Name returns the program without its folder: "curl" of "/usr/bin/curl".
 func (c *Command) Name() string { return path.Base(c.Words[0].Text) }

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -32,14 +33,38 @@ type Lookup func(name string) (string, bool)
 // that src is not shell text that bash or a POSIX shell would accept; it is
 // ErrTooMuch when src may be, and is not followed to its end.
 func Parse(src string, lookup Lookup) ([]*Command, error) {
-	if lookup == nil {
-		lookup = func(string) (string, bool) { return "", false }
-	}
-	return parse(src, lookup, 0, &effort{})
+	return parse(src, lookup, 0, &effort{variant: syntax.LangBash})
 }
+
+// ParsePOSIX is Parse as a shell without bash's own grammar reads src, such as dash: "[[" and "source" are programs.
+// A *Refusal says what such a shell does not take.
+func ParsePOSIX(src string, lookup Lookup) ([]*Command, error) {
+	commands, err := parse(src, lookup, 0, &effort{variant: syntax.LangPOSIX})
+	var lang syntax.LangError
+	var broken syntax.ParseError
+	switch {
+	case errors.As(err, &lang):
+		return nil, &Refusal{At: int(lang.Pos.Offset()), Text: lang.Feature, Late: strings.Contains(src[:lang.Pos.Offset()], "${"),
+			Background: strings.HasPrefix(src[lang.Pos.Offset():], "&>")}
+	case errors.As(err, &broken):
+		return nil, &Refusal{At: int(broken.Pos.Offset()), Text: broken.Text}
+	}
+	return commands, err
+}
+
+// Refusal is a part of a text that only bash reads.
+type Refusal struct {
+	At         int    // offset
+	Text       string // what it is, or what is wrong
+	Late       bool   // it may be a variable's form, which fails when it is reached
+	Background bool   // it is taken, for a command in the background
+}
+
+func (r *Refusal) Error() string { return r.Text }
 
 // effort is what one Parse has done so far, in all texts within the text.
 type effort struct {
+	variant                syntax.LangVariant
 	commands, words, input int
 	over                   bool
 }
@@ -86,11 +111,14 @@ func parse(src string, lookup Lookup, scripts int, done *effort) (commands []*Co
 	if nests(src) {
 		return nil, ErrTooMuch
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(src), "")
+	if lookup == nil {
+		lookup = func(string) (string, bool) { return "", false }
+	}
+	file, err := syntax.NewParser(syntax.Variant(done.variant)).Parse(strings.NewReader(src), "")
 	if err != nil {
 		return nil, err
 	}
-	w := &walker{src: src, lookup: lookup, scripts: scripts, done: done}
+	w := &walker{src: src, lookup: lookup, scripts: scripts, done: done, outcome: Ends}
 	w.stmts(file.Stmts, nil)
 	if done.tooMuch() {
 		return nil, ErrTooMuch
@@ -107,14 +135,37 @@ type walker struct {
 	depth   int
 	found   []*Command
 	done    *effort
+	outcome Outcome         // of the commands that are walked
+	strict  bool            // "set -e" stands in front of them
+	defined map[string]bool // functions of the text
+}
+
+// within walks a part of the text whose failure means at most that.
+func (w *walker) within(most Outcome, walk func() []*Command) []*Command {
+	before := w.outcome
+	w.outcome = min(before, most)
+	defer func() { w.outcome = before }()
+	return walk()
 }
 
 func (w *walker) stmts(list []*syntax.Stmt, stdin []*Command) []*Command {
 	var out []*Command
-	for _, s := range list {
-		out = append(out, w.stmt(s, stdin)...)
+	for n, s := range list {
+		most := Ends
+		if binary, ok := s.Cmd.(*syntax.BinaryCmd); n < len(list)-1 && (!w.strict || ok && binary.Op == syntax.AndStmt) {
+			most = Unheard
+		}
+		first := len(w.found)
+		out = append(out, w.within(most, func() []*Command { return w.stmt(s, stdin) })...)
+		w.strict = w.strict || slices.ContainsFunc(w.found[first:], setsStrict)
 	}
 	return out
+}
+
+// setsStrict reports whether a command is "set -e", in one of its forms.
+func setsStrict(c *Command) bool {
+	_, short := c.Flag("-e")
+	return c.Words[0].Text == "set" && (short || len(c.Words) > 2 && c.Words[2].Text == "errexit")
 }
 
 func (w *walker) stmt(s *syntax.Stmt, stdin []*Command) []*Command {
@@ -127,7 +178,11 @@ func (w *walker) stmt(s *syntax.Stmt, stdin []*Command) []*Command {
 	w.depth++
 	defer func() { w.depth-- }()
 	first := len(w.found)
-	out := w.command(s.Cmd, stdin)
+	most := Ends
+	if s.Negated || s.Background {
+		most = Open
+	}
+	out := w.within(most, func() []*Command { return w.command(s.Cmd, stdin) })
 	w.redirect(s.Redirs, w.found[first:])
 	return out
 }
@@ -177,41 +232,14 @@ func (w *walker) command(cmd syntax.Command, stdin []*Command) []*Command {
 	case *syntax.CallExpr:
 		return w.call(c, stdin)
 	case *syntax.BinaryCmd:
-		if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
-			return w.stmt(c.Y, w.stmt(c.X, stdin))
-		}
-		return append(w.stmt(c.X, stdin), w.stmt(c.Y, stdin)...)
+		return w.binary(c, stdin)
 	case *syntax.Subshell:
 		return w.stmts(c.Stmts, stdin)
 	case *syntax.Block:
 		return w.stmts(c.Stmts, stdin)
-	case *syntax.IfClause:
-		var out []*Command
-		for ; c != nil; c = c.Else {
-			w.stmts(c.Cond, stdin)
-			out = append(out, w.stmts(c.Then, stdin)...)
-		}
-		return out
-	case *syntax.WhileClause:
-		w.stmts(c.Cond, stdin)
-		return w.stmts(c.Do, stdin)
-	case *syntax.ForClause:
-		if iter, ok := c.Loop.(*syntax.WordIter); ok {
-			w.words(iter.Items)
-		}
-		return w.stmts(c.Do, stdin)
-	case *syntax.CaseClause:
-		w.word(c.Word)
-		var out []*Command
-		for _, item := range c.Items {
-			out = append(out, w.stmts(item.Stmts, stdin)...)
-		}
-		return out
-	case *syntax.FuncDecl:
-		return w.stmt(c.Body, nil)
+	case *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause, *syntax.FuncDecl, *syntax.CoprocClause:
+		return w.within(Open, func() []*Command { return w.perhaps(c, stdin) })
 	case *syntax.TimeClause:
-		return w.stmt(c.Stmt, stdin)
-	case *syntax.CoprocClause:
 		return w.stmt(c.Stmt, stdin)
 	case *syntax.DeclClause:
 		w.declare(c)
@@ -229,9 +257,53 @@ func (w *walker) command(cmd syntax.Command, stdin []*Command) []*Command {
 	return nil
 }
 
+// binary walks two commands that a pipe, && or || joins.
+func (w *walker) binary(c *syntax.BinaryCmd, stdin []*Command) []*Command {
+	switch c.Op {
+	case syntax.Pipe, syntax.PipeAll:
+		return w.stmt(c.Y, w.within(Unheard, func() []*Command { return w.stmt(c.X, stdin) }))
+	case syntax.OrStmt:
+		return w.within(Open, func() []*Command { return append(w.stmt(c.X, stdin), w.stmt(c.Y, stdin)...) })
+	}
+	return append(w.stmt(c.X, stdin), w.stmt(c.Y, stdin)...)
+}
+
+// perhaps walks a command that runs others under conditions.
+func (w *walker) perhaps(cmd syntax.Command, stdin []*Command) (out []*Command) {
+	switch c := cmd.(type) {
+	case *syntax.IfClause:
+		for ; c != nil; c = c.Else {
+			w.stmts(c.Cond, stdin)
+			out = append(out, w.stmts(c.Then, stdin)...)
+		}
+	case *syntax.WhileClause:
+		w.stmts(c.Cond, stdin)
+		return w.stmts(c.Do, stdin)
+	case *syntax.ForClause:
+		if iter, ok := c.Loop.(*syntax.WordIter); ok {
+			w.words(iter.Items)
+		}
+		return w.stmts(c.Do, stdin)
+	case *syntax.CaseClause:
+		w.word(c.Word)
+		for _, item := range c.Items {
+			out = append(out, w.stmts(item.Stmts, stdin)...)
+		}
+	case *syntax.FuncDecl:
+		if w.defined == nil {
+			w.defined = map[string]bool{}
+		}
+		w.defined[c.Name.Value] = true
+		return w.stmt(c.Body, nil)
+	case *syntax.CoprocClause:
+		return w.stmt(c.Stmt, stdin)
+	}
+	return out
+}
+
 // declare makes a command of export, declare, local and their like.
 func (w *walker) declare(c *syntax.DeclClause) {
-	out := &Command{Start: int(c.Pos().Offset()), End: int(c.End().Offset()),
+	out := &Command{Start: int(c.Pos().Offset()), End: int(c.End().Offset()), OnFailure: w.outcome,
 		Words: []Word{{Text: c.Variant.Value, Literal: true, Start: int(c.Variant.Pos().Offset()), End: int(c.Variant.End().Offset())}}}
 	w.found = append(w.found, out)
 	for _, a := range c.Args {
@@ -268,7 +340,11 @@ func (w *walker) call(c *syntax.CallExpr, stdin []*Command) []*Command {
 	if len(words) == 0 {
 		return nil
 	}
-	out := &Command{Words: words, Assigns: assigns, From: stdin, Start: int(c.Pos().Offset()), End: int(c.End().Offset())}
+	out := &Command{Words: words, Assigns: assigns, From: stdin, Start: int(c.Pos().Offset()), End: int(c.End().Offset()),
+		OnFailure: w.outcome}
+	if w.defined[words[0].Text] {
+		out.OnFailure = Open
+	}
 	return w.unwrap(out)
 }
 
@@ -309,10 +385,10 @@ func (w *walker) part(p syntax.WordPart, b *strings.Builder, out *Word, quoted b
 	case *syntax.ParamExp:
 		w.parameter(p, b, out)
 	case *syntax.CmdSubst:
-		out.Subs = append(out.Subs, w.stmts(p.Stmts, nil)...)
+		out.Subs = append(out.Subs, w.within(Unheard, func() []*Command { return w.stmts(p.Stmts, nil) })...)
 		w.raw(p, b, out)
 	case *syntax.ProcSubst:
-		out.Subs = append(out.Subs, w.stmts(p.Stmts, nil)...)
+		out.Subs = append(out.Subs, w.within(Unheard, func() []*Command { return w.stmts(p.Stmts, nil) })...)
 		w.raw(p, b, out)
 	default:
 		w.raw(p, b, out)

@@ -91,12 +91,16 @@ func (w *walker) adopt(in, around *Command, script Word, user string) {
 	if in.From == nil {
 		in.From = around.From
 	}
+	in.OnFailure = min(in.OnFailure, around.OnFailure)
 }
 
 // behind returns the command that a wrapper runs, or nil.
 func behind(c *Command, name string, valued []string) *Command {
 	inner := &Command{From: c.From, Input: c.Input, Start: c.Start, End: c.End, User: c.User, Wrapped: name,
-		Assigns: slices.Clone(c.Assigns)}
+		Assigns: slices.Clone(c.Assigns), OnFailure: c.OnFailure}
+	if _, asks := c.Flag("-v", "-V"); name == "xargs" || name == "chroot" || name == "command" && asks {
+		inner.OnFailure = Open
+	}
 	if name == "sudo" || name == "doas" {
 		inner.User = "root"
 	}

@@ -214,6 +214,7 @@ var allowed = map[string][]string{
 	},
 	"devcontainer/lint": {
 		"devcontainer",
+		"devcontainer/baseimage",
 		"devcontainer/compose",
 		"devcontainer/contract",
 		"devcontainer/dockerfile",

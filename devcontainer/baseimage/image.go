@@ -1,0 +1,210 @@
+package baseimage
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/lazyregexp"
+)
+
+// Family says whose packages an image has.
+type Family string
+
+// The families.
+const (
+	Debian Family = "Debian" // and Ubuntu: apt, dash as /bin/sh
+	Alpine Family = "Alpine" // apk, BusyBox
+	RedHat Family = "Red Hat"
+)
+
+// Image is what is known of an image.
+type Image struct {
+	Family  Family
+	Ubuntu  bool   // of the family Debian
+	Release string // "12", "24.04"; "" when the tag does not say it
+	User    string // besides those of its distribution; "" = none
+	Number  string // of User and of its group; "" = not known
+	// Session is the user of a dev container's sessions, unless it names another; "" = the image says none.
+	Session string
+	lacks   []string // besides the package managers of other families
+	plain   bool     // its Dockerfile is that of an official image
+}
+
+// Lacks reports whether the image certainly has no program of that name.
+func (i Image) Lacks(program string) bool {
+	return slices.Contains(strangers[i.Family], program) || slices.Contains(i.lacks, program)
+}
+
+// IsManager reports whether a program installs packages of some family, which no step brings to another.
+func IsManager(program string) bool { return slices.Contains(managers, program) }
+
+// Official reports whether the image is one of Docker's official ones, which set no variable for the home folder.
+func (i Image) Official() bool { return i.plain }
+
+var (
+	managers  = strings.Fields("apt-get apt apk yum dnf microdnf zypper pacman")
+	strangers = map[Family][]string{
+		Debian: strings.Fields("apk yum dnf microdnf zypper pacman"),
+		Alpine: strings.Fields("apt-get apt yum dnf microdnf zypper pacman"),
+		RedHat: strings.Fields("apt-get apt apk pacman"),
+	}
+)
+
+// What the barest image of a family lacks of the programs that people call in steps and hooks.
+var (
+	onDebian = strings.Fields("curl wget git unzip zip jq make cmake gcc g++ python python3 pip pip3 node npm npx yarn pnpm zsh vim " +
+		"nano gpg " +
+		"rsync lsb_release add-apt-repository ruby gem bundle php composer go cargo rustc rustup java javac mvn gradle psql mysql tree " +
+		"htop ping ifconfig")
+	onAlpine = strings.Fields("curl git zip jq make cmake gcc g++ python python3 pip pip3 node npm npx yarn pnpm bash zsh nano gpg " +
+		"rsync lsb_release " +
+		"add-apt-repository ruby gem bundle php composer go cargo rustc rustup java javac mvn gradle psql mysql useradd usermod groupadd " +
+		"tree htop")
+)
+
+// language are official images that are made for a language: what they have besides Debian or Alpine, and what
+// their Debian variant is built on, which has more unless the tag says slim.
+var language = map[string]struct {
+	has  string // all variants
+	base string // of the variant without "slim": "full" or "scm" of buildpack-deps, or "" for slim as well
+	more string // only the variants of Debian
+	user string
+}{
+	"node":   {has: "node npm npx yarn", base: "full", user: "node"},
+	"python": {has: "python python3 pip pip3", base: "full"},
+	"golang": {has: "go git", base: "scm", more: "gcc g++ make"},
+	"rust":   {has: "cargo rustc rustup gcc", base: "full"},
+	"ruby":   {has: "ruby gem bundle", base: "full"},
+	"php":    {has: "php curl", more: "gcc g++ make"},
+}
+
+// ofBase are the programs that the variants of buildpack-deps bring. Mercurial brings a Python.
+var ofBase = map[string]string{"": "", "scm": "curl wget git gpg python python3",
+	"full": "curl wget git gpg python python3 unzip make gcc g++ mysql"}
+
+var (
+	debianTag = lazyregexp.New(`^(1\d|buster|bullseye|bookworm|trixie|forky|(old)?stable|testing|unstable|sid|latest)?([.-].*)?$`)
+	ubuntuTag = lazyregexp.New(`^((1[89]|2\d)\.\d\d|bionic|focal|jammy|noble|plucky|questing|resolute|latest|rolling|devel)?(-.*)?$`)
+	windows   = lazyregexp.New(`(?i)windows|nanoserver|servercore`)
+	codename  = lazyregexp.New(`buster|bullseye|bookworm|trixie|bionic|focal|jammy|noble`)
+	number    = lazyregexp.New(`^\d+(\.\d\d)?`)
+	// withUser are the tags of Ubuntu that have the user ubuntu: since 23.04.
+	withUser = lazyregexp.New(`^(2[4-9]\.\d\d|noble|plucky|questing|resolute|latest|rolling|devel)?(-.*)?$`)
+	// microsoft matches the images that are made for dev containers.
+	microsoft = lazyregexp.New(`^mcr\.microsoft\.com/(?:vscode/)?devcontainers/([a-z-]+)$`)
+)
+
+var releases = map[string]string{"buster": "10", "bullseye": "11", "bookworm": "12", "trixie": "13", "bionic": "18.04", "focal": "20.04",
+	"jammy": "22.04", "noble": "24.04"}
+
+// Of returns what is known of an image; ok is false when nothing is.
+func Of(image string) (known Image, ok bool) {
+	name, tag := split(image)
+	switch {
+	case strings.Contains(image, "$") || windows.MatchString(tag) || tag == "" && strings.Contains(image, "@"):
+		return Image{}, false // by a digest alone it may be any variant
+	case microsoft.MatchString(name):
+		return forDevContainers(microsoft.FindStringSubmatch(name)[1], tag)
+	case strings.Contains(name, "/"):
+		return Image{}, false
+	}
+	known.plain = true
+	known.Release, known.Ubuntu = release(name, tag)
+	switch name {
+	case "debian":
+		known.Family, known.lacks = Debian, onDebian
+		return known, debianTag.MatchString(tag)
+	case "ubuntu":
+		known.Family, known.lacks = Debian, onDebian
+		if withUser.MatchString(tag) {
+			known.User, known.Number = "ubuntu", "1000"
+		}
+		return known, ubuntuTag.MatchString(tag)
+	case "alpine":
+		known.Family, known.lacks = Alpine, onAlpine
+		return known, true
+	case "buildpack-deps":
+		known.Family = Debian
+		return known, true
+	case "fedora", "rockylinux", "almalinux", "oraclelinux", "amazonlinux", "centos":
+		known.Family = RedHat
+		return known, true
+	}
+	return forLanguage(known, name, tag)
+}
+
+func forLanguage(known Image, name, tag string) (Image, bool) {
+	of, ok := language[name]
+	if !ok {
+		return Image{}, false
+	}
+	known.User = of.user
+	if of.user != "" {
+		known.Number = "1000"
+	}
+	has := of.has
+	switch {
+	case strings.Contains(tag, "alpine"):
+		known.Family, known.lacks, known.Release, known.Ubuntu = Alpine, onAlpine, "", false
+	case strings.Contains(tag, "slim"):
+		known.Family, known.lacks = Debian, onDebian
+		has += " " + of.more
+	default:
+		known.Family, known.lacks = Debian, onDebian
+		has += " " + of.more + " " + ofBase[of.base]
+	}
+	known.lacks = without(known.lacks, strings.Fields(has))
+	return known, true
+}
+
+// forDevContainers are Microsoft's images. Their Alpine is one variant of base.
+func forDevContainers(name, tag string) (known Image, ok bool) {
+	known.Family, known.User, known.Number = Debian, "vscode", "1000"
+	switch name {
+	case "javascript-node", "typescript-node":
+		known.User = "node"
+	case "universal":
+		known.User = "codespace"
+	case "javascript-node-mongo", "javascript-node-postgres", "typescript-node-mongo", "typescript-node-postgres":
+		known.User = "node"
+	}
+	if strings.Contains(tag, "alpine") {
+		known.Family = Alpine
+	}
+	known.Session = known.User
+	known.Release, known.Ubuntu = release(name, tag)
+	return known, true
+}
+
+// release returns the release that a tag says: by its number in the distribution's own image, by a code name in others.
+func release(name, tag string) (release string, ubuntu bool) {
+	of := releases[codename.FindString(tag)]
+	if of == "" && (name == "debian" || name == "ubuntu") {
+		of = number.FindString(tag)
+	}
+	if name == "debian" {
+		of, _, _ = strings.Cut(of, ".")
+	}
+	return of, name == "ubuntu" || strings.Contains(of, ".")
+}
+
+func without(all, some []string) (out []string) {
+	for _, name := range all {
+		if !slices.Contains(some, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// split returns the short name of an image and its tag, "" for none.
+func split(image string) (name, tag string) {
+	image, _, _ = strings.Cut(image, "@")
+	image = strings.TrimPrefix(strings.TrimPrefix(image, "docker.io/"), "library/")
+	if at := strings.LastIndex(path.Base(image), ":"); at >= 0 {
+		at += len(image) - len(path.Base(image))
+		return image[:at], image[at+1:]
+	}
+	return image, ""
+}

@@ -1,0 +1,241 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/baseimage"
+	"github.com/org/claude-sandbox/devcontainer/dockerfile"
+	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/devcontainer/shell"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
+)
+
+// accounts are the names and numbers that an image has, and steps made so far.
+type accounts struct {
+	users, groups           map[string]string // who has them, by name
+	userNumbers, groupOwner map[string]string // who has them, by number
+	changed                 bool              // a step may have taken some away
+}
+
+func accountsOf(image baseimage.Image) *accounts {
+	a := &accounts{map[string]string{}, map[string]string{}, map[string]string{}, map[string]string{}, false}
+	if image.User != "" {
+		a.add("user", image.User, image.Number, "the image")
+		a.add("group", image.User, image.Number, "the image")
+	}
+	return a
+}
+
+func (a *accounts) add(kind, name, number, by string) {
+	names, numbers := a.of(kind)
+	names[name] = by
+	if number != "" {
+		numbers[number] = by
+	}
+}
+
+func (a *accounts) of(kind string) (names, numbers map[string]string) {
+	if kind == "user" {
+		return a.users, a.userNumbers
+	}
+	return a.groups, a.groupOwner
+}
+
+// forgiving are options by which a program takes what is there already.
+var forgiving = []string{"-o", "--non-unique", "-f", "--force", "--allow-all-names"}
+
+// removes matches steps that may take users and groups away, or say which.
+var removes = lazyregexp.New(`userdel|deluser|groupdel|delgroup|usermod|groupmod|/etc/(passwd|group)|sed\b`)
+
+// making reads a command that makes a user or a group. An operand that is no plain name makes it none.
+func making(cmd *shell.Command) (kind string, name, number shell.Word, ok bool) {
+	valued := []string{"-u", "--uid", "-g", "--gid", "-G", "--groups", "-d", "--home", "--home-dir", "-s", "--shell", "-c", "--comment",
+		"--gecos",
+		"-k", "--skel", "-p", "--password", "--ingroup", "-K", "--key", "-b", "--base-dir", "-e", "-h"}
+	kind = "user"
+	flags := []string{"-u", "--uid"}
+	switch {
+	case cmd.Is("groupadd", "addgroup"):
+		kind, flags = "group", []string{"-g", "--gid"}
+	case !cmd.Is("useradd", "adduser"):
+		return "", name, number, false
+	}
+	if _, forgives := cmd.Flag(forgiving...); forgives {
+		return "", name, number, false
+	}
+	var operands []shell.Word
+	args := cmd.Args()
+	for n := 0; n < len(args); n++ {
+		switch {
+		case slices.Contains(valued, args[n].Text) || strings.HasPrefix(args[n].Text, "-") && len(args[n].Text) > 2 && args[n].Text[1] != '-' &&
+			strings.ContainsAny(args[n].Text[len(args[n].Text)-1:], "ugGdscp"): // -ms SHELL
+			n++
+		case !strings.HasPrefix(args[n].Text, "-"):
+			operands = append(operands, args[n])
+		}
+	}
+	if len(operands) != 1 || strings.ContainsAny(operands[0].Text, "$`") {
+		return "", name, number, false
+	}
+	number, _ = cmd.Value(flags...)
+	return kind, operands[0], number, true
+}
+
+// usersTaken reports users and groups that a step makes and that are there already, by name or by number: the
+// programs that make them fail.
+func usersTaken(v *rule.View) (out []rule.Finding) {
+	for _, s := range neededStages(v) {
+		base := s.Base()
+		image, ok := baseimage.Of(base.Image)
+		if s.Parent != nil || !ok || !base.Known {
+			continue // a stage that is made from another is looked at with it
+		}
+		for _, last := range v.Build.Needed {
+			if chain := last.Chain(); chain[0] == s && !slices.ContainsFunc(v.Build.Needed,
+				func(o *dockerfile.Stage) bool { return o.Parent == last }) {
+				out = append(out, takenIn(v, base.Image, accountsOf(image), last.History())...)
+			}
+		}
+	}
+	return out
+}
+
+func takenIn(v *rule.View, image string, a *accounts, history []*dockerfile.Instruction) (out []rule.Finding) {
+	for _, i := range history {
+		if a.changed = a.changed || i.Unread || removes.MatchString(i.Source()) || i.Name == "COPY" && strings.Contains(i.Source(),
+			"/etc"); a.changed {
+			return out
+		}
+		if i.Name != "RUN" {
+			continue
+		}
+		for _, cmd := range i.Commands {
+			kind, name, number, ok := making(cmd)
+			if !ok {
+				continue
+			}
+			names, numbers := a.of(kind)
+			what, at, by := "", name, names[name.Text]
+			if by != "" {
+				what = fmt.Sprintf("the %s %s", kind, name.Text)
+			} else if by = numbers[number.Text]; by != "" {
+				what, at = fmt.Sprintf("a %s with the number %s", kind, number.Text), number
+			}
+			if what != "" && cmd.OnFailure != shell.Open {
+				f := v.AtWord(cmd.Words[0], takenMessage(image, by, what, cmd), "leave it out; or remove or rename the one that is there first")
+				if kind == "group" || at.Text == number.Text {
+					f.Hint = "choose another number, or remove the one that has it first: userdel --remove NAME"
+				}
+				if cmd.OnFailure == shell.Unheard {
+					f.Severity = diag.SeverityWarning
+				}
+				return append(out, f) // those that follow depend on it
+			}
+			a.add(kind, name.Text, number.Text, "a step above")
+			if _, system := cmd.Flag("-N", "--no-user-group", "-g", "--gid", "--ingroup", "-G"); kind == "user" && !system {
+				a.add("group", name.Text, "", "a step above")
+			}
+		}
+	}
+	return out
+}
+
+func takenMessage(image, by, what string, cmd *shell.Command) string {
+	if by == "the image" {
+		return fmt.Sprintf("%s has %s already, and %s fails", image, what, cmd.Name())
+	}
+	return fmt.Sprintf("a step above makes %s already, and %s fails", what, cmd.Name())
+}
+
+// needsRoot says which command of root's a command is; "" when any user may run it.
+func needsRoot(cmd *shell.Command) string {
+	if _, asks := cmd.Flag("-s", "--simulate", "--dry-run", "--root", "-p", "--help", "--version", "--print-uris",
+		"--download-only"); asks && !cmd.Is("useradd",
+		"adduser") {
+		return ""
+	}
+	words := cmd.Operands()
+	_, installs := installed(cmd)
+	switch {
+	case installs, aptUpdate(cmd), cmd.Is("apk") && len(words) > 0 && slices.Contains([]string{"add", "del", "update", "upgrade"},
+		words[0].Text):
+		return cmd.Name() + " " + words[0].Text
+	case cmd.Is("useradd", "groupadd", "usermod", "groupmod", "userdel", "adduser", "addgroup", "chpasswd"):
+		return cmd.Name()
+	}
+	return ""
+}
+
+// rootNeeded reports what root alone may do, in steps and hooks that another user runs.
+func rootNeeded(v *rule.View) (out []rule.Finding) {
+	const message, hint = "%s works for root alone, and %s runs it", "write USER root above it, and the other user below"
+	for _, s := range neededStages(v) {
+		image, _ := baseimage.Of(s.Base().Image)
+		prefix := false
+		for _, i := range s.History() {
+			prefix = prefix || strings.Contains(strings.ToLower(i.Source()), "prefix") || strings.Contains(i.Source(), "npmrc") ||
+				strings.Contains(i.Source(), "chown")
+			if i.Stage != s || i.Name != "RUN" || i.User == "" || rule.IsRoot(i.User) || strings.Contains(i.User, "$") {
+				continue
+			}
+			for _, cmd := range i.Commands {
+				what := needsRoot(cmd)
+				if what == "" && image.Official() && image.User == "node" && !prefix && installsGlobally(cmd) {
+					what = "a global install of npm"
+				}
+				if what == "" || cmd.User != "" || cmd.OnFailure == shell.Open {
+					continue
+				}
+				f := v.AtCommand(cmd, fmt.Sprintf(message, what, i.User), hint)
+				if cmd.OnFailure == shell.Unheard {
+					f.Severity = diag.SeverityWarning
+				}
+				out = append(out, f)
+				break
+			}
+		}
+	}
+	return append(out, rootNeededInHooks(v)...)
+}
+
+// installsGlobally reports whether npm installs for all, which is to say where root alone may write.
+func installsGlobally(cmd *shell.Command) bool {
+	words := cmd.Operands()
+	_, global := cmd.Flag("-g", "--global")
+	return cmd.Is("npm") && global && len(words) > 1 && slices.Contains([]string{"install", "i", "add"}, words[0].Text)
+}
+
+// rootNeededInHooks reports hooks that install packages without sudo for a user that is not root.
+func rootNeededInHooks(v *rule.View) (out []rule.Finding) {
+	user, known := v.SessionUser()
+	if image, ok := baseimage.Of(baseImage(v)); ok && v.NamedUser() == nil && image.Session != "" && len(v.Of(rights.User,
+		rights.Session)) == 0 {
+		user, known = image.Session, true
+	}
+	if !known || user == "" || rule.IsRoot(user) || v.Kind() != devcontainer.ConfigFile {
+		return nil
+	}
+	eachHookText(v, func(property string, n *jsonc.Node) {
+		said := property == "initializeCommand"
+		v.EachCommand(n, func(_ *jsonc.Node, cmd *shell.Command) {
+			what := needsRoot(cmd)
+			if said || what == "" || cmd.User != "" || cmd.Wrapped == "sudo" || cmd.OnFailure == shell.Open {
+				return
+			}
+			said = true
+			f := v.AtValue(n, fmt.Sprintf("%s works for root alone, and %s runs the hook", what, user),
+				"put sudo in front, where the image has it; or do it in the Dockerfile")
+			if cmd.OnFailure == shell.Unheard {
+				f.Severity = diag.SeverityWarning
+			}
+			out = append(out, f)
+		})
+	})
+	return out
+}

@@ -1,0 +1,294 @@
+package lint
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/moby/buildkit/frontend/dockerfile/instructions"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/baseimage"
+	"github.com/org/claude-sandbox/devcontainer/dockerfile"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/devcontainer/shell"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
+)
+
+var (
+	// otherSources matches steps after which apt may have packages of others.
+	otherSources = lazyregexp.New(`sources|add-apt|apt-key|\.deb\b|dpkg -i|extrepo|/etc/apt|\|\s*(sudo\s+)?(-E\s+)?(ba)?sh\b`)
+	// otherPip matches what may bring a pip that is not the system's, or tell it what to do.
+	otherPip = lazyregexp.New(`(?i)venv|conda|pyenv|managed|break-system|get-pip|\buv\b|pip\.conf|PIP_|pipx|pip config|` +
+		`/usr/local/(bin/)?python`)
+)
+
+// packagesRefused reports packages that apt does not have, and those that pip refuses to install.
+func packagesRefused(v *rule.View) (out []rule.Finding) {
+	for _, s := range neededStages(v) {
+		base := s.Base()
+		image, ok := baseimage.Of(base.Image)
+		if !ok || !base.Known || image.Family != baseimage.Debian || image.Release == "" {
+			continue
+		}
+		p := refusals{v: v, name: base.Image, image: image}
+		for _, i := range s.History() {
+			if p.step(i, i.Stage == s); p.unknown {
+				break
+			}
+		}
+		out = append(out, p.found...)
+	}
+	return out
+}
+
+type refusals struct {
+	v       *rule.View
+	name    string
+	image   baseimage.Image
+	unknown bool // what apt has
+	pip     bool // the system's is installed
+	venv    bool // another one may be
+	found   []rule.Finding
+}
+
+func (p *refusals) step(i *dockerfile.Instruction, own bool) {
+	p.unknown = p.unknown || otherSources.MatchString(i.Source()) || i.Unread || i.Name == "ADD"
+	p.venv = p.venv || otherPip.MatchString(i.Source()) || strings.Contains(i.Source(), "--from")
+	if env, ok := i.Command.(*instructions.EnvCommand); ok {
+		p.venv = p.venv || slices.ContainsFunc(env.Env, func(kv instructions.KeyValuePair) bool { return kv.Key == "PATH" })
+	}
+	if p.unknown || i.Name != "RUN" {
+		return
+	}
+	for _, cmd := range i.Commands {
+		packages, installs := aptInstall(cmd)
+		for _, w := range packages {
+			p.pip = p.pip || w.Text == "python3-pip" || w.Text == "python3-full"
+			if instead, gone := p.image.Gone(w.Text); installs && gone && own && w.Literal {
+				p.say(cmd, p.v.AtWord(w, fmt.Sprintf("%s has no package %s", p.name, w.Text), hintInstead(instead)))
+			}
+		}
+		if own && p.pip && !p.venv && p.image.Managed() && p.image.Lacks("pip3") && pipInstalls(cmd) {
+			p.say(cmd, p.v.AtCommand(cmd, fmt.Sprintf("pip of %s installs nothing into the system (externally-managed-environment)", p.name),
+				"make an environment: python3 -m venv /opt/venv, and call /opt/venv/bin/pip; or add --break-system-packages"))
+			p.venv = true
+		}
+	}
+}
+
+func (p *refusals) say(cmd *shell.Command, f rule.Finding) {
+	switch cmd.OnFailure {
+	case shell.Open:
+		return
+	case shell.Unheard:
+		f.Severity = diag.SeverityWarning
+	}
+	p.found = append(p.found, f)
+}
+
+func hintInstead(name string) string {
+	if name == "" {
+		return "leave it out"
+	}
+	return "install " + name
+}
+
+// pipInstalls reports whether the system's pip is to install packages for all.
+func pipInstalls(cmd *shell.Command) bool {
+	words := cmd.Operands()
+	_, elsewhere := cmd.Flag("--target", "-t", "--prefix", "--root", "--python", "--dry-run")
+	switch {
+	case elsewhere || cmd.Wrapped != "" && cmd.Wrapped != "sudo":
+		return false
+	case slices.Contains([]string{"pip", "pip3"}, cmd.Words[0].Text):
+		return len(words) > 0 && words[0].Text == "install"
+	case cmd.Words[0].Text == "python3":
+		return len(cmd.Args()) > 2 && cmd.Args()[0].Text == "-m" && cmd.Args()[1].Text == "pip" && cmd.Args()[2].Text == "install"
+	}
+	return false
+}
+
+// copiedFiles reports files of the context that a step runs or reads, and that are not as they must be: no COPY in
+// front brings them, they have the line ends of Windows, are not executable, or want a shell that the image lacks.
+func copiedFiles(v *rule.View) (out []rule.Finding) {
+	context, known := buildContext(v)
+	if !known {
+		return nil
+	}
+	for _, s := range neededStages(v) {
+		image, ok := baseimage.Of(s.Base().Image)
+		if ok && image.Official() {
+			out = append(out, readTooEarly(v, s)...)
+		}
+		if s.Parent == nil {
+			out = append(out, scriptsOfContext(v, s, image, context)...)
+		}
+	}
+	return out
+}
+
+// placesOf returns where a COPY of single files of the context puts each, with its name there: absolute places alone.
+func placesOf(i *dockerfile.Instruction) map[string]string {
+	c, ok := i.Command.(*instructions.CopyCommand)
+	if !ok || c.From != "" {
+		return nil
+	}
+	out := map[string]string{}
+	to := i.Expand(c.DestPath)
+	for _, written := range c.SourcePaths {
+		from := i.Expand(written)
+		place := to
+		if strings.HasSuffix(to, "/") || len(c.SourcePaths) > 1 {
+			place = path.Join(to, path.Base(from))
+		}
+		if path.IsAbs(place) && !strings.ContainsAny(from+place, "$*?[<") {
+			out[path.Clean(place)] = from
+		}
+	}
+	return out
+}
+
+// readers are programs whose first operand is a file that must be there.
+var readers = append([]string{"python", "python3", "node", "ruby", "perl", "php"}, shell.Shells...)
+
+// projectFiles are the files that commands of package managers read in the folder where they run.
+var projectFiles = map[string]string{"npm ci": "package.json", "bundle install": "Gemfile", "composer install": "composer.json",
+	"go mod download": "go.mod", "poetry install": "pyproject.toml"}
+
+// readBy returns the file that a command cannot do without, "" for none.
+func readBy(cmd *shell.Command) (name string, at shell.Word) {
+	args := cmd.Args()
+	list, listed := cmd.Value("-r", "--requirement")
+	switch {
+	case hasFlag(cmd, inAnother...):
+		return "", at
+	case cmd.Is(readers...) && len(args) > 0 && args[0].Literal && (scriptFile.MatchString(args[0].Text) || strings.HasSuffix(args[0].Text,
+		".sh")):
+		return args[0].Text, args[0]
+	case listed && list.Literal && strings.HasPrefix(cmd.Name(), "pip"):
+		return list.Text, list
+	}
+	return projectFiles[joinedWords(cmd)], cmd.Words[0]
+}
+
+// mayMake matches steps that may bring files which nobody names.
+var mayMake = lazyregexp.New(`\b(git|curl|wget|tar|unzip|cp|mv|cd|init|new|create|rsync|ln|make|npx|install -[mdD])\b|--mount|<<|>|\btee\b`)
+
+// readTooEarly reports files that a step needs and that no COPY in front of it brings to an official image.
+func readTooEarly(v *rule.View, s *dockerfile.Stage) (out []rule.Finding) {
+	folder, all := "/", false
+	var folders []string // that COPY fills
+	for _, i := range s.History() {
+		switch c := i.Command.(type) {
+		case *instructions.WorkdirCommand:
+			folder = path.Join(folder, i.Expand(c.Path))
+			if path.IsAbs(i.Expand(c.Path)) {
+				folder = path.Clean(i.Expand(c.Path))
+			}
+		case *instructions.CopyCommand:
+			to := i.Expand(c.DestPath)
+			if !path.IsAbs(to) {
+				to = path.Join(folder, to)
+			}
+			folders = append(folders, path.Clean(to))
+			all = all || strings.Contains(to, "$") || c.Parents
+		case *instructions.RunCommand:
+			all = all || i.Unread || mayMake.MatchString(i.Source())
+			for _, cmd := range i.Commands {
+				if f := missingInStage(v, i, cmd, folder, folders); !all && i.Stage == s && f.Message != "" {
+					out = append(out, f)
+					all = true
+				}
+				if !makesNoFile(cmd) && !cmd.Is(quietPrograms...) {
+					all = true
+				}
+			}
+		case *instructions.AddCommand:
+			all = true
+		}
+		all = all || strings.Contains(folder, "$") || i.Name == "ONBUILD"
+	}
+	return out
+}
+
+// missingInStage is the finding about a file that a command reads, without a message when a COPY fills its folder.
+func missingInStage(v *rule.View, i *dockerfile.Instruction, cmd *shell.Command, folder string, filled []string) rule.Finding {
+	name, at := readBy(cmd)
+	if name == "" || cmd.OnFailure != shell.Ends || strings.ContainsAny(name, "$*~") || strings.Count(i.Source(), path.Base(name)) > 1 {
+		return rule.Finding{}
+	}
+	full := name
+	if !path.IsAbs(name) {
+		full = path.Join(folder, name)
+	}
+	if slices.ContainsFunc(filled, func(to string) bool { return to == "/" || full == to || strings.HasPrefix(full, to+"/") }) ||
+		strings.HasPrefix(full, "/usr/") || strings.HasPrefix(full, "/etc/") {
+		return rule.Finding{}
+	}
+	return v.AtWord(at, fmt.Sprintf("%s is not there yet: no COPY above brings it", full), "put the COPY of the file above this step")
+}
+
+// scriptsOfContext reports scripts of the context that a step calls by their path and that do not run.
+func scriptsOfContext(v *rule.View, s *dockerfile.Stage, image baseimage.Image, context string) (out []rule.Finding) {
+	brought := map[string]string{} // from, by the place in the image
+	modes := map[string]bool{}     // places whose mode is set or may be
+	for _, i := range s.Instructions {
+		if c, ok := i.Command.(*instructions.CopyCommand); ok {
+			for place, from := range placesOf(i) {
+				brought[place], modes[place] = from, c.Chmod != ""
+			}
+		}
+		if i.Name != "RUN" {
+			continue
+		}
+		changes := strings.Contains(i.Source(), "chmod") || strings.Contains(i.Source(), "sed ") || strings.Contains(i.Source(), "dos2unix") ||
+			i.Unread
+		for _, cmd := range i.Commands {
+			place := path.Clean(cmd.Words[0].Text)
+			from, copied := brought[place]
+			if !copied || cmd.OnFailure != shell.Ends {
+				continue
+			}
+			if f := scriptRefused(v, path.Join(context, path.Clean("/"+from)), place, image, modes[place] || changes); f.Message != "" {
+				f.Place = v.AtWord(cmd.Words[0], "", "").Place
+				out = append(out, f)
+				delete(brought, place)
+			}
+		}
+		if strings.Contains(i.Source(), "sed ") || strings.Contains(i.Source(), "dos2unix") || i.Unread {
+			clear(brought)
+		} else if changes {
+			for place := range brought {
+				modes[place] = true
+			}
+		}
+	}
+	return out
+}
+
+// scriptRefused says why the kernel does not run a script, without its place; its message is "" when it does.
+func scriptRefused(v *rule.View, full, place string, image baseimage.Image, modeSet bool) rule.Finding {
+	src, err := v.Tree.Read(full)
+	if err != nil {
+		return rule.Finding{}
+	}
+	line, _, _ := strings.Cut(string(src), "\n")
+	program := dockerfile.Interpreter(src)
+	executable, known := devcontainer.Executable(v.Tree, full)
+	switch {
+	case strings.HasPrefix(line, "#!") && strings.HasSuffix(line, "\r"):
+		return rule.Finding{Message: fmt.Sprintf("%s has the line ends of Windows, and no program is called %q", place,
+			strings.TrimSpace(program)+`\r`),
+			Hint: "save it with LF, and keep it so with a line of .gitattributes: *.sh text eol=lf"}
+	case program != "" && image.Lacks(program):
+		return rule.Finding{Message: fmt.Sprintf("%s wants %s, which the image lacks", place, program),
+			Hint:     "install it above, or begin the script with #!/bin/sh",
+			Severity: diag.SeverityWarning}
+	case known && !executable && !modeSet:
+		return rule.Finding{Message: fmt.Sprintf("%s is not executable", place), Hint: "write COPY --chmod=755, or call it with sh"}
+	}
+	return rule.Finding{}
+}

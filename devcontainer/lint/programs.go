@@ -1,0 +1,288 @@
+package lint
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/moby/buildkit/frontend/dockerfile/instructions"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/baseimage"
+	"github.com/org/claude-sandbox/devcontainer/dockerfile"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/devcontainer/shell"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
+)
+
+// programs are those that a container has at one point of its build: what its image lacks, and what came since.
+type programs struct {
+	image   string
+	known   baseimage.Image
+	brought map[string]bool
+	any     bool // some step may have brought any program
+}
+
+// programsOf begins with an image; ok is false when nothing is known of it.
+func programsOf(image string) (p *programs, ok bool) {
+	known, ok := baseimage.Of(image)
+	if !ok {
+		image = ""
+	}
+	return &programs{image: image, known: known, brought: map[string]bool{}}, ok
+}
+
+func (p *programs) lacks(name string) bool {
+	return p.known.Lacks(name) && !p.brought[name] && (!p.any || baseimage.IsManager(name))
+}
+
+// quietPrograms bring no program that is judged, but what their words name.
+var quietPrograms = append([]string{"npm", "yarn", "pnpm", "pip", "pip3", "git", "gpg", "apt-mark", "apt-cache", "sha256sum",
+	"sha512sum", "echo",
+	"chsh", "adduser", "addgroup", "passwd", "chpasswd", "locale-gen", "update-locale", "ls", "id", "whoami", "pwd", "find", "grep", "cut",
+	"node", "head", "tail", "uname", "arch", "sort", "tr", "sleep", "env", "exec", "sudo", "corepack", "which", "type", "command",
+	"dpkg-reconfigure",
+	"debconf-set-selections", "false", "exit", ":", "[[", "unset", "umask", "getent", "usermod", "chpasswd", "date", "basename", "dirname",
+	"mktemp",
+	"truncate", "userdel", "groupdel", "deluser", "su"},
+	plainPrograms...)
+
+// run takes note of what a command may bring.
+func (p *programs) run(cmd *shell.Command) {
+	for _, w := range slices.Concat(cmd.Args(), cmd.Files) {
+		name, _, _ := strings.Cut(path.Base(w.Text), "=")
+		p.brought[name] = true
+	}
+	switch packages, installs := installed(cmd); {
+	case installs:
+		for _, w := range packages {
+			p.install(w)
+		}
+	case aptUpdate(cmd), cmd.Is("apt-get", "apt", "apk", "yum", "dnf") && len(packages) == 0:
+	case cmd.Is("corepack"):
+		p.brought["pnpm"], p.brought["yarn"] = true, true
+	case cmd.Is("curl", "wget"): // a file, or what a shell makes of it
+	case cmd.Is(shell.Shells...):
+		_, inline := cmd.Flag("-c")
+		p.any = p.any || !inline
+	case !cmd.Is(quietPrograms...):
+		p.any = true
+	}
+}
+
+// installed returns the packages that a command of a package manager's installs.
+func installed(cmd *shell.Command) (packages []shell.Word, ok bool) {
+	if packages, ok = aptInstall(cmd); ok {
+		return packages, true
+	}
+	words := cmd.Operands()
+	if len(words) == 0 || !(cmd.Is("apk") && words[0].Text == "add" || rpmInstall(cmd)) {
+		return nil, false
+	}
+	return words[1:], true
+}
+
+func (p *programs) install(w shell.Word) {
+	name := strings.FieldsFunc(w.Text+"=", func(c rune) bool { return strings.ContainsRune("=~<>:@", c) })
+	if !w.Literal || len(name) == 0 {
+		p.any = true
+		return
+	}
+	brings, known := baseimage.Brings(p.known.Family, name[0])
+	for _, program := range brings {
+		p.brought[program] = true
+	}
+	p.any = p.any || !known && !strings.HasPrefix(name[0], ".")
+}
+
+// step takes note of what an instruction brings, and calls visit for each command of a RUN before that.
+func (p *programs) step(i *dockerfile.Instruction, visit func(*shell.Command)) {
+	switch c := i.Command.(type) {
+	case *instructions.CopyCommand:
+		p.any = p.any || c.From != "" || strings.Contains(c.DestPath, "bin") || path.Clean(c.DestPath) == "/"
+		for _, name := range append(c.SourcePaths, c.DestPath) {
+			p.brought[path.Base(name)] = true
+		}
+	case *instructions.AddCommand:
+		p.any = true
+	case *instructions.EnvCommand:
+		p.any = p.any || slices.ContainsFunc(c.Env, func(kv instructions.KeyValuePair) bool { return kv.Key == "PATH" })
+	case *instructions.RunCommand:
+		if i.Unread || otherSources.MatchString(i.Source()) || slices.ContainsFunc(instructions.GetMounts(c),
+			func(m *instructions.Mount) bool { return m.Type == "bind" }) {
+			p.any = true
+		}
+		for _, cmd := range i.Commands {
+			visit(cmd)
+			p.run(cmd)
+		}
+	}
+}
+
+// interactive are functions of an interactive shell, with the words of which they are made: they come with a file
+// that somebody must read, and are no programs.
+var interactive = map[string][]string{"nvm": nil, "sdk": nil, "conda": {"activate", "deactivate"}, "mamba": {"activate", "deactivate"},
+	"workon": nil}
+
+// readsFiles matches texts that read such a file, or a shell that does so.
+var readsFiles = lazyregexp.New(`(^|[\s;&|(])(\.|source)\s|\beval\b|\s-[a-z]*[il][a-z]*\b|--login|nvm\.sh|sdkman-init|BASH_ENV`)
+
+// isFunction reports whether a command is a function that nothing in its text defines.
+func isFunction(cmd *shell.Command, text string) bool {
+	first, ok := interactive[cmd.Words[0].Text]
+	words := cmd.Operands()
+	return ok && (first == nil || len(words) > 0 && slices.Contains(first, words[0].Text)) && !readsFiles.MatchString(text) &&
+		cmd.OnFailure != shell.Open
+}
+
+// programsMissing reports programs that a step or a hook calls and that the container does not have.
+func programsMissing(v *rule.View) (out []rule.Finding) {
+	at := map[*dockerfile.Stage]*programs{}
+	for _, s := range neededStages(v) {
+		p := at[s.Parent].inherited()
+		if s.Parent == nil {
+			if image, known := s.Base().Image, s.Base().Known; known {
+				p, _ = programsOf(image)
+			}
+		}
+		at[s] = p
+		for _, i := range s.Instructions {
+			if f := noShell(v, p, i); f.Message != "" {
+				out = append(out, f)
+				break
+			}
+			p.step(i, func(cmd *shell.Command) {
+				text, _ := i.Script()
+				login := strings.Contains(strings.Join(i.Shell, " "), " -l") || slices.ContainsFunc(i.Shell, readsFiles.MatchString)
+				if !login && isFunction(cmd, text) && s.Env["BASH_ENV"] == "" {
+					out = append(out, functionCalled(v.AtCommand(cmd, "", ""), cmd, p.image != ""))
+				} else if f := p.missing(cmd); f.Message != "" {
+					f.Place = v.AtCommand(cmd, "", "").Place
+					out = append(out, f)
+				}
+			})
+		}
+	}
+	if v.Build != nil && v.Build.Final != nil {
+		return append(out, missingInHooks(v, at[v.Build.Final])...)
+	}
+	p, _ := programsOf(baseImage(v))
+	return append(out, missingInHooks(v, p)...)
+}
+
+// inherited is what a stage begins with that is made from another.
+func (p *programs) inherited() *programs {
+	out := &programs{brought: map[string]bool{}}
+	if p != nil {
+		out.image, out.known, out.any = p.image, p.known, p.any
+		for name := range p.brought {
+			out.brought[name] = true
+		}
+	}
+	return out
+}
+
+// missing is a finding without its place about a program that is not there, once; its message is "" when it may be.
+func (p *programs) missing(cmd *shell.Command) rule.Finding {
+	name := cmd.Words[0].Text
+	if strings.HasPrefix(name, "/bin/") || strings.HasPrefix(name, "/usr/bin/") {
+		name = path.Base(name)
+	}
+	if cmd.OnFailure == shell.Open {
+		return rule.Finding{}
+	}
+	if _, busybox := cmd.Flag("-D", "-S"); busybox && cmd.Is("adduser", "addgroup") && p.known.Family == baseimage.Debian &&
+		p.known.Release != "" &&
+		p.known.Release != "13" {
+		return rule.Finding{Message: fmt.Sprintf("%s of %s has no such options: they are those of BusyBox", name, p.image),
+			Hint: "write useradd --create-home NAME or groupadd NAME"}
+	}
+	if !p.lacks(name) {
+		return rule.Finding{}
+	}
+	p.brought[name] = true // it is said
+	hint := "install it in a step above"
+	switch {
+	case baseimage.IsManager(name):
+		hint = map[baseimage.Family]string{baseimage.Debian: "its packages are installed with apt-get",
+			baseimage.Alpine: "its packages are installed with apk add",
+			baseimage.RedHat: "its packages are installed with dnf"}[p.known.Family]
+	case name == "python":
+		hint = "Debian and Ubuntu call it python3"
+	case p.known.Family == baseimage.Alpine && slices.Contains([]string{"useradd", "groupadd", "usermod"}, name):
+		hint = "write adduser -D NAME or addgroup NAME; or install the package shadow"
+	}
+	f := rule.Finding{Message: fmt.Sprintf("%s has no %s, and nothing installs it", p.image, name), Hint: hint}
+	if baseimage.IsManager(name) {
+		f.Message = fmt.Sprintf("%s has no %s", p.image, name)
+	}
+	if cmd.OnFailure == shell.Unheard {
+		f.Severity = diag.SeverityWarning
+		f.Message += "; what calls it goes on without"
+	}
+	return f
+}
+
+// noShell reports a RUN whose SHELL is not there.
+func noShell(v *rule.View, p *programs, i *dockerfile.Instruction) rule.Finding {
+	if i.Name != "RUN" || len(i.Shell) == 0 || !p.lacks(path.Base(i.Shell[0])) {
+		return rule.Finding{}
+	}
+	set := i
+	for _, earlier := range i.Stage.History() {
+		if earlier.Name == "SHELL" && earlier.Start < i.Start {
+			set = earlier
+		}
+	}
+	return v.AtDockerfile(set.Start, set.HeadEnd, fmt.Sprintf("%s has no %s, so no step below runs", p.image, path.Base(i.Shell[0])),
+		"install it above, while /bin/sh runs the steps")
+}
+
+// functionCalled is the finding about such a function. Where nothing is known of the image it may have a program of
+// that name; conda's own program says so itself.
+func functionCalled(f rule.Finding, cmd *shell.Command, known bool) rule.Finding {
+	name, shown := cmd.Words[0].Text, cmd.Words[0].Text
+	if interactive[name] != nil {
+		shown, known = name+" "+cmd.Operands()[0].Text, true
+	}
+	f.Message = fmt.Sprintf("%s is a function of an interactive shell, which this one is not", shown)
+	f.Hint = map[string]string{"nvm": `read it first: . "$NVM_DIR/nvm.sh" && nvm …`,
+		"conda": "write conda run -n NAME …, or call the environment's programs by their path",
+		"sdk":   `read it first, with bash: bash -c '. "$SDKMAN_DIR/bin/sdkman-init.sh" && sdk …'`}[name]
+	if cmd.OnFailure == shell.Unheard || !known {
+		f.Severity = diag.SeverityWarning
+	}
+	return f
+}
+
+// missingInHooks reports the same of the commands that run in the container; a Feature may bring anything but another
+// family's packages.
+func missingInHooks(v *rule.View, p *programs) (out []rule.Finding) {
+	if v.Kind() != devcontainer.ConfigFile || p == nil {
+		return nil
+	}
+	p.any = p.any || v.HasFeatures()
+	eachHookText(v, func(property string, n *jsonc.Node) {
+		if property == "initializeCommand" {
+			return
+		}
+		said := false
+		v.EachCommand(n, func(_ *jsonc.Node, cmd *shell.Command) {
+			var f rule.Finding
+			if n.Kind == jsonc.String && isFunction(cmd, n.Text) {
+				f = functionCalled(v.AtValue(n, "", ""), cmd, p.image != "")
+			} else if f = p.missing(cmd); f.Message != "" {
+				f = at(v, n, f)
+			}
+			if f.Message != "" && !said {
+				said = true
+				out = append(out, f)
+			}
+			p.run(cmd)
+		})
+	})
+	return out
+}
