@@ -52,6 +52,9 @@ func Observe(dir string, gone ...string) (Observation, error) {
 			o.Facts.ReadOnly = append(o.Facts.ReadOnly, p)
 		}
 	}
+	if full, err := filepath.Abs(dir); err == nil && strings.ContainsAny(full, `,"`) { // which end a part of docker's --mount
+		o.note("the path of this folder has a comma or a quote, and no dev container starts there; 'sbx-devc run' works")
+	}
 	return o, o.git(dir)
 }
 
