@@ -63,5 +63,5 @@ func (r *reach) failure(upstream string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	err := fmt.Errorf("%w: %s: %d tries: %s", ErrUpstream, upstream, r.tries, r.why)
-	return diag.WithHint(err, "check this machine's network and proxy settings, and SBX_DEVC_UPSTREAM if you have set it")
+	return diag.WithHint(err, "check this machine's network and proxy settings, and SBX_DEVC_UPSTREAM or ANTHROPIC_BASE_URL if set")
 }

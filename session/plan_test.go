@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
@@ -113,6 +114,38 @@ func TestAttackTheOptionsOfAFirewallFeature(t *testing.T) {
 	write("devcontainer.json", config("evil.example"))
 	if now, err := ReadProject(dir); err != nil || now.Content().Digest() == accepted.Content().Digest() {
 		t.Errorf("other options are accepted too: %v", err)
+	}
+}
+
+// A gateway counts as for Claude Code, and its token goes nowhere else.
+func TestAGatewayByTheVariablesOfClaudeCode(t *testing.T) {
+	const gateway, token, key = "https://gw.example", "gateway-token", "sk-ant-api03-0123456789"
+	for name, c := range map[string]struct {
+		env  map[string]string
+		want string // the address, and the secret that goes there; "" = an error
+	}{
+		"its token":               {map[string]string{"ANTHROPIC_BASE_URL": gateway, "ANTHROPIC_AUTH_TOKEN": token}, gateway + " " + token},
+		"its token before a key":  {map[string]string{"ANTHROPIC_BASE_URL": gateway, "ANTHROPIC_AUTH_TOKEN": token, "ANTHROPIC_API_KEY": key}, gateway + " " + token},
+		"a key":                   {map[string]string{"ANTHROPIC_BASE_URL": gateway, "ANTHROPIC_API_KEY": key}, gateway + " " + key},
+		"no address":              {map[string]string{"ANTHROPIC_AUTH_TOKEN": token}, ""},
+		"no address, and a key":   {map[string]string{"ANTHROPIC_AUTH_TOKEN": token, "ANTHROPIC_API_KEY": key}, credproxy.DefaultUpstream + " " + key},
+		"another address":         {map[string]string{"ANTHROPIC_BASE_URL": gateway, "SBX_DEVC_UPSTREAM": "https://b.example", "ANTHROPIC_AUTH_TOKEN": token}, ""},
+		"another, and a key":      {map[string]string{"ANTHROPIC_BASE_URL": gateway, "SBX_DEVC_UPSTREAM": "https://b.example", "ANTHROPIC_AUTH_TOKEN": token, "ANTHROPIC_API_KEY": key}, "https://b.example " + key},
+		"a cloud that is without": {map[string]string{"ANTHROPIC_BASE_URL": gateway, "ANTHROPIC_AUTH_TOKEN": token, "CLAUDE_CODE_USE_BEDROCK": "1"}, ""},
+		"in the clear":            {map[string]string{"ANTHROPIC_BASE_URL": "http://gw.example", "ANTHROPIC_AUTH_TOKEN": token}, ""},
+	} {
+		upstream, credential, err := ModelAPI(func(name string) string { return c.env[name] })
+		got := ""
+		if err == nil {
+			for _, secret := range []string{token, key} {
+				if credential.Redactor().String(secret) != secret {
+					got += upstream.String() + " " + secret
+				}
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q: %v", name, got, c.want, err)
+		}
 	}
 }
 

@@ -108,7 +108,10 @@ func keySource(ctx context.Context, a *cli.App) (string, error) {
 	if _, _, err := session.ModelAPI(getenv); err != nil {
 		return "", err
 	}
-	for _, name := range []string{"ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"} {
+	if session.OfGateway(a.Getenv) {
+		return "ANTHROPIC_AUTH_TOKEN", nil
+	}
+	for _, name := range []string{"ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"} {
 		if a.Getenv(name) != "" {
 			return name, nil
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/keys"
 	"github.com/org/claude-sandbox/session/storedkey"
 )
@@ -15,7 +16,7 @@ import (
 // for. A key that login has kept stands in for those that are not there.
 func KeyOf(ctx context.Context, a *cli.App, o *SecretFlags, project string) (func(string) string, error) {
 	getenv := modelKey(a, o)
-	if getenv("ANTHROPIC_API_KEY") != "" || getenv("CLAUDE_CODE_OAUTH_TOKEN") != "" {
+	if getenv("ANTHROPIC_API_KEY") != "" || getenv("CLAUDE_CODE_OAUTH_TOKEN") != "" || session.OfGateway(getenv) {
 		return getenv, nil
 	}
 	own, err := projects.OwnFolder(a)

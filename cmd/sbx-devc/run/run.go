@@ -98,8 +98,8 @@ code is Claude's own, or 64 usage, 65 bad settings, 66 input missing, 69 no engi
 is in use, 77 refused, 78 no key, 124 timeout, 125 a container did not start.
 
 The key (ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN) stays in this process:
-a proxy here adds it to the agent's requests. SBX_DEVC_UPSTREAM names another
-base URL of the API, for gateways and tests. Every flag that takes a value can
+a proxy here adds it to the agent's requests. ANTHROPIC_BASE_URL names a gateway
+and ANTHROPIC_AUTH_TOKEN its token, as for Claude Code. Every flag that takes a value can
 be given as a variable too, such as SBX_DEVC_ALLOW or SBX_DEVC_TIMEOUT; other
 variables of that prefix are refused. Lists take @FILE and @~/FILE.`,
 		Example: `  sbx-devc run

@@ -13,6 +13,7 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/session"
 )
 
 // variablePrefix begins the variables that stand for flags.
@@ -95,7 +96,8 @@ func noteVariables(a *cli.App) {
 	if len(names) > 0 {
 		a.SayLine("note: your environment has a say in this run: %s", strings.Join(names, ", "))
 	}
-	if at, err := url.Parse(a.Getenv("SBX_DEVC_UPSTREAM")); err == nil && at.Host != "" && !net.ParseIP(at.Hostname()).IsLoopback() {
-		a.SayLine("note: the key goes to %s, which SBX_DEVC_UPSTREAM names", visible.Line(at.Host))
+	from, base := session.Address(a.Getenv)
+	if at, err := url.Parse(base); from != "" && err == nil && at.Host != "" && !net.ParseIP(at.Hostname()).IsLoopback() {
+		a.SayLine("note: the key goes to %s, which %s names", visible.Line(at.Host), from)
 	}
 }
