@@ -75,25 +75,24 @@ func decide(ctx context.Context, a *cli.App, at place, o *Options) (d decided, e
 			effective.Workspace.Mode = string(mode)
 			return project.Plan(options, effective)
 		}
-		if err := d.copyOfRoots(); err != nil {
-			return d, PlanError(a, err)
-		}
+		d.copyOfRoots()
 	}
 	d.choice, d.home = project.Choice, append(texts, earlier.Files(d.plan.Agent.WorkingDir)...)
 	return d, nil
 }
 
 // copyOfRoots plans the run on a copy where the project is root's, as on a server: the agent
-// never is root, and could not change it.
-func (d *decided) copyOfRoots() (err error) {
+// never is root, and could not change it. A run that works on no copy, such as with a mount of
+// a part of the project, stays refused.
+func (d *decided) copyOfRoots() {
 	if !errors.Is(d.plan.Closed(), runplan.ErrOfRoot) {
-		return nil
+		return
 	}
-	if d.plan, err = d.in(workspace.Copy); err == nil {
+	if plan, err := d.in(workspace.Copy); err == nil {
+		d.plan = plan
 		d.plan.Notes = append(d.plan.Notes, "the project belongs to root, and the agent does not work as root: it gets a copy "+
 			"(--workspace copy), and 'sbx-devc apply' takes its work")
 	}
-	return err
 }
 
 // runOptions are what the flags and the user's own files ask for. It reads nothing of the
