@@ -29,10 +29,6 @@ var (
 
 // endlessHooks reports servers that a hook waits for: no later hook runs.
 func endlessHooks(v *rule.View) (out []rule.Finding) {
-	folder, known := "", false
-	if v.Tree != nil {
-		folder, known = workspaceOnHost(v)
-	}
 	eachHookText(v, func(property string, n *jsonc.Node) {
 		if property == "postAttachCommand" || property == "initializeCommand" {
 			return
@@ -40,14 +36,8 @@ func endlessHooks(v *rule.View) (out []rule.Finding) {
 		said := false
 		v.EachCommand(n, func(_ *jsonc.Node, cmd *shell.Command) {
 			line := joinedWords(cmd)
-			if words := cmd.Operands(); known && len(words) > 0 && cmd.Is("npm", "yarn", "pnpm") {
-				name := words[0].Text
-				if name == "run" && len(words) > 1 {
-					name = words[1].Text
-				}
-				if scripts, ok := npmScripts(v, folder); ok && scripts[name] != "" {
-					line = scripts[name]
-				}
+			if script := calledScript(v, cmd); script != "" {
+				line = script
 			}
 			if said || cmd.OnFailure == shell.Open || !servers.MatchString(line) || detached.MatchString(line) {
 				return
@@ -58,6 +48,24 @@ func endlessHooks(v *rule.View) (out []rule.Finding) {
 		})
 	})
 	return out
+}
+
+// calledScript is the text of the script of package.json that a command calls, "" when that is not known.
+func calledScript(v *rule.View, cmd *shell.Command) string {
+	words := cmd.Operands()
+	if v.Tree == nil || len(words) == 0 || !cmd.Is("npm", "yarn", "pnpm") {
+		return ""
+	}
+	name := words[0].Text
+	if name == "run" && len(words) > 1 {
+		name = words[1].Text
+	}
+	folder, known := workspaceOnHost(v)
+	if !known {
+		return ""
+	}
+	scripts, _ := npmScripts(v, folder)
+	return scripts[name]
 }
 
 // everyTime are the hooks that run at each start of a container that stays.

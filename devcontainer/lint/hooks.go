@@ -69,8 +69,8 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 	if v.Tree == nil {
 		return nil
 	}
-	made := false            // an earlier hook may have made files
-	written := !isProject(v) // it may have made any, and not only those that an installation makes
+	made := false    // an earlier hook may have made files
+	written := false // it may have made any, and not only those that an installation makes
 	eachHookText(v, func(property string, n *jsonc.Node) {
 		folder, known := v.Home, true
 		if property != "initializeCommand" {
@@ -87,7 +87,7 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 		v.EachCommand(n, func(_ *jsonc.Node, cmd *shell.Command) {
 			name, byPath := scriptOf(cmd)
 			if to := folderOf(cmd); to != "" && !written {
-				if folder = path.Join(folder, to); isMissing(v, folder) && cmd.OnFailure == shell.Ends {
+				if folder = path.Join(folder, to); isMissing(v, folder) && cmd.OnFailure == shell.Ends && isProject(v) {
 					out = append(out, at(v, n, rule.Finding{Message: fmt.Sprintf("there is no folder %s", to),
 						Hint: "the hook starts in the folder that is opened"}))
 				}
@@ -133,6 +133,9 @@ func wantedByCommand(v *rule.View, folder string, cmd *shell.Command) rule.Findi
 	f := wantedFile(v, folder, cmd)
 	if f.Message == "" {
 		f = targetMissingIn(v, folder, cmd)
+	}
+	if f.Message != "" && !isProject(v) {
+		return rule.Finding{}
 	}
 	if f.Message != "" && cmd.OnFailure == shell.Unheard {
 		f.Severity = diag.SeverityWarning

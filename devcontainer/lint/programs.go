@@ -53,6 +53,7 @@ var quietPrograms = append([]string{"npm", "yarn", "pnpm", "pip", "pip3", "git",
 // run takes note of what a command may bring.
 func (p *programs) run(cmd *shell.Command) {
 	for _, w := range slices.Concat(cmd.Args(), cmd.Files) {
+		p.any = p.any || otherSources.MatchString(w.Text)
 		name, _, _ := strings.Cut(path.Base(w.Text), "=")
 		p.brought[name] = true
 	}
@@ -111,7 +112,7 @@ func (p *programs) step(i *dockerfile.Instruction, visit func(*shell.Command)) {
 	case *instructions.EnvCommand:
 		p.any = p.any || slices.ContainsFunc(c.Env, func(kv instructions.KeyValuePair) bool { return kv.Key == "PATH" })
 	case *instructions.RunCommand:
-		if i.Unread || otherSources.MatchString(i.Source()) || slices.ContainsFunc(instructions.GetMounts(c),
+		if i.Unread || slices.ContainsFunc(instructions.GetMounts(c),
 			func(m *instructions.Mount) bool { return m.Type == "bind" }) {
 			p.any = true
 		}
