@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/kernel"
 )
@@ -169,12 +171,15 @@ func (s snapshot) connects(addr netip.Addr, port firewall.Port) bool {
 // opens reports whether the policy allows new connections to addr because of a
 // name that led there.
 func (s snapshot) opens(addr netip.Addr, port firewall.Port) bool {
-	return slices.ContainsFunc(s.grants[addr], func(g grant) bool {
-		if g.generation == s.generation && slices.Contains(g.ports, port) {
-			return true // as it was said before
-		}
-		return g.allowed(s.policy, addr, port)
-	})
+	return slices.ContainsFunc(s.grants[addr], func(g grant) bool { return s.grantOpens(g, addr, port) })
+}
+
+// grantOpens reports whether the policy allows new connections to addr because of g.
+func (s snapshot) grantOpens(g grant, addr netip.Addr, port firewall.Port) bool {
+	if g.generation == s.generation && slices.Contains(g.ports, port) {
+		return true // as it was said before
+	}
+	return g.allowed(s.policy, addr, port)
 }
 
 // full reports whether a sweep is due: when there are twice as many grants as
@@ -195,23 +200,30 @@ func (s *allowedSet) full() bool {
 	return false
 }
 
+// overKept is how many names at an address in use are kept for each port in use, and as
+// many that lead to none of these ports. Names under a wildcard have no end.
+const overKept = 64
+
 // sweep forgets the grants whose time is over, but for addresses in use: a
 // connection outlives the address's time, and a new policy must still know
-// which name it belongs to.
+// which name it belongs to. Of these the newest stay.
 func (s *allowedSet) sweep(flows []kernel.Flow) {
-	used := map[netip.Addr]bool{}
+	used := map[netip.Addr][]firewall.Port{}
 	for _, f := range flows {
-		used[f.Real.Addr()] = true
+		port := firewall.Port{Number: f.Real.Port(), Proto: firewall.TCP}
+		if f.Proto == unix.IPPROTO_UDP {
+			port.Proto = firewall.UDP
+		}
+		if at := used[f.Real.Addr()]; !slices.Contains(at, port) {
+			used[f.Real.Addr()] = append(at, port)
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.now()
 	clear(s.addrs)
 	s.count = 0
 	for addr, grants := range s.grants {
-		if !used[addr] {
-			grants = slices.DeleteFunc(grants, func(g grant) bool { return now.After(g.until) })
-		}
+		grants = s.kept(addr, grants, used[addr])
 		if s.grants[addr] = grants; len(grants) == 0 {
 			delete(s.grants, addr)
 		}
@@ -221,6 +233,34 @@ func (s *allowedSet) sweep(flows []kernel.Flow) {
 		s.count += len(grants)
 	}
 	s.swept = s.count
+}
+
+// kept returns those of the grants at addr, the newest last, whose time is not over, and
+// the newest of the others for which a connection to a port of inUse may have been made.
+// A port that a grant opens keeps one that does, so the policy in force decides about
+// every connection as before.
+func (s *allowedSet) kept(addr netip.Addr, grants []grant, inUse []firewall.Port) []grant {
+	now := s.now()
+	names := make([]int, len(inUse)+1) // that are kept for each port, and for none of them
+	forget := make([]bool, len(grants))
+	for i, g := range slices.Backward(grants) {
+		forget[i] = now.After(g.until)
+		leads := false
+		for n, port := range inUse {
+			if s.snapshot.grantOpens(g, addr, port) {
+				leads = true
+				forget[i] = forget[i] && names[n] >= overKept
+				names[n]++
+			}
+		}
+		if !leads && len(inUse) > 0 {
+			last := len(inUse)
+			forget[i] = forget[i] && names[last] >= overKept
+			names[last]++
+		}
+	}
+	i := -1
+	return slices.DeleteFunc(grants, func(grant) bool { i++; return forget[i] })
 }
 
 // inForce returns the policy that judges now.

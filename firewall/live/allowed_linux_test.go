@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/kernel"
 )
@@ -172,6 +174,59 @@ func TestAddressesOfANameAreForgotten(t *testing.T) {
 	if len(set.addrs) != 0 || len(set.grants) != 0 || set.full() {
 		t.Errorf("%d names at %d addresses are left", len(set.addrs), len(set.grants))
 	}
+}
+
+// Attack: a connection is kept open, and names without end under a wildcard lead to its
+// address. The names that decide about connections stay, also where one is the oldest.
+func TestAttackNamesAtAnAddressInUse(t *testing.T) {
+	const most = 3 * overKept // two ports in use, and none of them
+	ssh := firewall.Port{Number: 22, Proto: firewall.TCP}
+	both := firewall.Network{Allow: []string{"old.test:22", "*.test.example:443", "*.gone.example:443"}}
+	set := newAllowedSet(mustPolicy(t, both), func(netip.Addr, []firewall.Port, time.Duration) error { return nil }, nil)
+	now := time.Now()
+	set.now = func() time.Time { return now }
+	flows := []kernel.Flow{
+		{Proto: unix.IPPROTO_TCP, Real: netip.AddrPortFrom(addrA, 443)}, {Proto: unix.IPPROTO_TCP, Real: netip.AddrPortFrom(addrA, 22)},
+	}
+	allow := func(name string) {
+		t.Helper()
+		if err := set.Allow([]string{name}, addrA, []firewall.Port{https, ssh}, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	allow("old.test")
+	for minute := range 50 {
+		for i := range 60 {
+			allow(fmt.Sprintf("%d.%d.test.example", minute, i))
+			allow(fmt.Sprintf("%d.%d.gone.example", minute, i))
+		}
+		live := len(set.grants[addrA])
+		set.sweep(flows)
+		if len(set.NamesAt(addrA)) < 120 {
+			t.Fatalf("of %d grants %d live names are left: a name whose time is not over is forgotten", live, len(set.NamesAt(addrA)))
+		}
+		now = now.Add(2 * time.Minute)
+		set.sweep(flows)
+		if n := len(set.grants[addrA]); n > most || set.count != n {
+			t.Fatalf("%d grants are kept at one address, and %d counted", n, set.count)
+		}
+	}
+	connects := func(port firewall.Port, want bool) {
+		t.Helper()
+		_ = set.read(func(s snapshot) error {
+			if s.connects(addrA, port) != want {
+				t.Errorf("a connection to port %d is allowed: %v, want %v", port.Number, !want, want)
+			}
+			return nil
+		})
+	}
+	connects(https, true)
+	connects(ssh, true)
+	// A new policy takes the newest names away: the oldest decides for port 22 as before.
+	set.setPolicy(mustPolicy(t, firewall.Network{Allow: []string{"old.test:22"}}))
+	set.sweep(flows)
+	connects(https, false)
+	connects(ssh, true)
 }
 
 // A set that is full of live addresses takes the next ones: those that nobody
