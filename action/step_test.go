@@ -217,8 +217,8 @@ func TestAnAPIThatIsOverloadedForTooLongFailsTheStep(t *testing.T) {
 	if n := len(s.requests()); n > 3 {
 		t.Errorf("the API was asked %d times, and said that a minute has to pass", n)
 	}
-	// Claude knows it by an address in the sandbox, and says so in the log.
-	for name, text := range map[string]string{"output": s.file("output"), "summary": s.file("summary")} {
+	// Claude knows it by an address in the sandbox.
+	for name, text := range map[string]string{"log": s.log.String(), "output": s.file("output"), "summary": s.file("summary")} {
 		if strings.Contains(text, "inference gateway") || !strings.Contains(text, "the model API, "+strings.TrimPrefix(s.upstream, "http://")) {
 			t.Errorf("the %s does not name the API:\n%s", name, text)
 		}

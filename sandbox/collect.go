@@ -29,17 +29,21 @@ func hideSecrets(known *redact.Redactor, outcome *agent.Outcome, result **agent.
 
 // ourGateway is how Claude names the model API in its advice about failures: by the address
 // of the tunnel in the sandbox.
-var ourGateway = regexp.MustCompile(`your inference gateway \([^)]*\)`)
+var ourGateway = regexp.MustCompile(`your inference gateway \(127\.0\.0\.1[^)]*\)`)
 
 // nameModelAPI names the API instead, which is at host, in what is kept of an agent's closing words.
 func nameModelAPI(host string, outcome *agent.Outcome, result **agent.Result) {
-	api := "the model API, " + host
-	outcome.Message = ourGateway.ReplaceAllLiteralString(outcome.Message, api)
+	outcome.Message = withModelAPI(outcome.Message, host)
 	if *result != nil && (*result).IsError {
 		named := **result
-		named.Text = ourGateway.ReplaceAllLiteralString(named.Text, api)
+		named.Text = withModelAPI(named.Text, host)
 		*result = &named
 	}
+}
+
+// withModelAPI is a text of Claude's in which the API has its own name.
+func withModelAPI(text, host string) string {
+	return ourGateway.ReplaceAllLiteralString(text, "the model API, "+host)
 }
 
 // collect stops the sidecar, so that its log is complete, reads the log and

@@ -207,6 +207,9 @@ func (r *run) onEvent(ev agent.Event) {
 		}
 	}
 	if r.host.OnEvent != nil {
+		if text, ok := ev.(agent.Text); ok {
+			ev = agent.Text{Text: withModelAPI(text.Text, r.host.Upstream.Host)}
+		}
 		r.host.OnEvent(ev)
 	}
 }

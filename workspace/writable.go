@@ -57,7 +57,8 @@ func ClosedToDevContainer(dir string, caller int) string {
 		"it: 'chown -R %d:%d %q' lets it",
 		owner, uid, uid, uid, dir)
 	if caller == 0 {
-		why += fmt.Sprintf(", and 'git config --global --add safe.directory %q' is for your own git then", dir)
+		why += fmt.Sprintf(", and 'git config --global --add safe.directory %q' is for your own git then; "+
+			"'sbx-devc run' needs neither", dir)
 	}
 	return why
 }

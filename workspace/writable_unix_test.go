@@ -18,7 +18,7 @@ func TestClosedToDevContainer(t *testing.T) {
 		mode          os.FileMode
 		want          string
 	}{
-		{0, 0, 0o755, "chown -R 1000:1000"},
+		{0, 0, 0o755, "'sbx-devc run' needs neither"},
 		{1000, 0, 0o755, ""},
 		{1234, 0, 0o755, "chown -R 1000:1000"},
 		{1234, 1234, 0o755, ""},

@@ -9,7 +9,7 @@ var separators = strings.NewReplacer("_", "", "-", "")
 
 // Suggest returns the known name that word was most likely meant to be, or "".
 // Letter case, hyphens and underscores count for nothing; beyond that one
-// third of the letters may be wrong.
+// third of the letters may be wrong, or all in another order.
 func Suggest(word string, known []string) string {
 	fold := func(s string) string {
 		return strings.ToLower(separators.Replace(s))
@@ -25,8 +25,16 @@ func Suggest(word string, known []string) string {
 			best, bestCost = name, cost
 		}
 	}
+	for _, k := range known {
+		if best == "" && len(word) > 3 && lettersOf(fold(k)) == lettersOf(word) {
+			best = k
+		}
+	}
 	return best
 }
+
+// lettersOf are the bytes of s in order.
+func lettersOf(s string) string { return string(slices.Sorted(slices.Values([]byte(s)))) }
 
 // editDistance counts the insertions, deletions, replacements and swaps of
 // neighbours that turn a into b (optimal string alignment). From most on it does not

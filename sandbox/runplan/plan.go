@@ -228,7 +228,10 @@ func supported(s settings.Settings) error {
 // that is not the user's. Mode host needs the user's own word twice, and no file of the
 // project's counts, whoever trusts it.
 func modeWarnings(o Options, n firewall.Network) (warnings []string, err error) {
-	mode := n.Mode
+	mode, named := n.Mode, "network mode"
+	if o.InputsNotFlags {
+		named = "egress"
+	}
 	if asked := o.User.Network.Mode; asked != "" && mode != asked { // only the project's file comes between
 		warnings = []string{fmt.Sprintf("network mode %s was asked for, but the project's sandbox.jsonc says %s, and that is what is in force: "+
 			"change \"mode\" there, or give --trust-project as well", asked, mode)}
@@ -238,7 +241,7 @@ func modeWarnings(o Options, n firewall.Network) (warnings []string, err error) 
 		if slices.ContainsFunc(n.Allow, operation.Typed) {
 			warnings = append(warnings, "entries about operations refuse nothing in mode audit: their refusals are only recorded")
 		}
-		return append([]string{"network mode audit: the whole internet is open to the agent and what it reaches is recorded; private networks, " +
+		return append([]string{named + " audit: the whole internet is open to the agent and what it reaches is recorded; private networks, " +
 			"metadata and what is denied stay closed"}, warnings...), nil
 	case firewall.ModeHost:
 		if o.User.Network.Mode != mode || !o.AcceptNoFirewall {

@@ -371,6 +371,10 @@ func TestNoFirewallTakesTheUsersWordTwice(t *testing.T) {
 }
 
 func TestModeAuditIsSaidAloud(t *testing.T) {
+	inputs := Layers{User: network(firewall.Network{Mode: firewall.ModeAudit}), InputsNotFlags: true}
+	if p := plan(t, Options{Layers: inputs}, workspacetest.Folder(t)); len(p.Warnings) == 0 || !strings.HasPrefix(p.Warnings[0], "egress audit: ") {
+		t.Errorf("the Action, whose input is egress, warns: %q", p.Warnings)
+	}
 	p := plan(t, Options{Layers: Layers{User: network(firewall.Network{Mode: firewall.ModeAudit})}}, workspacetest.Folder(t))
 	if len(p.Warnings) == 0 || !strings.Contains(p.Warnings[0], "mode audit") {
 		t.Errorf("warnings %q", p.Warnings)

@@ -59,11 +59,12 @@ func sayNext(ctx context.Context, a *cli.App, dir string, c gitdir.Commits, take
 	}
 	// A commit that you make before you paste the line is not in the branch, and the reset
 	// would take it out of yours.
-	unless := ""
+	unless, or := "", ""
 	if born {
 		unless = git + " merge-base --is-ancestor HEAD " + branch + " && "
+		or = " || echo " + shellword.Quote("not done: where your branch has commits that "+c.Branch+" lacks, commit the files, then merge it")
 	}
-	a.SayLine("the files are in the folder already; to take the commits into your branch, too: %s%s reset %s", unless, git, branch)
+	a.SayLine("the files are in the folder already; to take the commits into your branch, too: %s%s reset %s%s", unless, git, branch, or)
 }
 
 // gitIn is git's command for the repository in dir, as one types it in the current folder.

@@ -32,6 +32,7 @@ func Main(ctx context.Context, a *App, root func(*App) *cobra.Command, args []st
 	commands := root(&own)
 	commands.SetArgs(args)
 	cmd, err := commands.ExecuteContextC(ctx)
+	err = ofGoneFolder(err, usageCode(cmd))
 	var exit *exitcode.Error
 	var file *fs.PathError
 	var by Interrupted

@@ -11,6 +11,7 @@ import (
 
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/exitcode"
 )
 
 // hintForPath says what to do about a path that cannot be used, which the
@@ -66,6 +67,20 @@ func inWords(err error) error {
 func exists(name string) bool {
 	_, err := os.Stat(name)
 	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// ofGoneFolder is err in plain words where it came of a current folder that is removed, as
+// another one in a folder of the same name is: the system says "getwd". It ends a check with
+// the code of one that cannot begin, code, and all else as a missing folder does.
+func ofGoneFolder(err error, code int) error {
+	if call := (*os.SyscallError)(nil); !errors.As(err, &call) || call.Syscall != "getwd" || !errors.Is(call, fs.ErrNotExist) {
+		return err
+	}
+	if code != exitcode.CheckUsage {
+		code = exitcode.NoInput
+	}
+	gone := errors.New("the current folder was removed")
+	return exitcode.With(code, diag.WithHint(gone, "'cd' to a folder that is there; one of the same name is another: cd \"$PWD\""))
 }
 
 // said is an error in other words.

@@ -17,9 +17,11 @@ import (
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/internal/progress"
+	"github.com/org/claude-sandbox/internal/userdir"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/kept"
+	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/accept"
 	"github.com/org/claude-sandbox/session/images"
 	"github.com/org/claude-sandbox/session/volumes"
@@ -60,7 +62,7 @@ Nothing is removed while a container uses the project.
 
 Where the container engine does not answer, only the empty folders are removed.
 
-Exit code 0: they are gone; 66: DIR is missing; 73: something could not be removed; 75: a container uses it.`,
+Exit code 0: they are gone; 66: DIR or the profile is missing; 73: something could not be removed; 75: a container uses it.`,
 		Example: `  sbx-devc clean --dry-run
   sbx-devc clean`,
 		Args: cobra.MaximumNArgs(1),
@@ -96,9 +98,26 @@ func cleanProfile(a *cli.App, o cleanOptions) error {
 	for _, k := range list {
 		a.SayLine("%s %s of %s, kept under the profile %s", verb, progress.Size(k.Bytes), visible.Line(k.Project), o.profile)
 	}
-	if len(list) == 0 {
-		a.SayLine("the profile %s keeps nothing", o.profile)
+	if len(list) > 0 {
+		return nil
 	}
+	own, _ := userdir.Find(a.Getenv) // without one no profile has settings
+	known, err := session.Profiles(own, root)
+	if err != nil {
+		return exitcode.With(exitcode.Internal, err)
+	}
+	var names []string
+	for _, p := range known {
+		names = append(names, p.Name)
+	}
+	if !slices.Contains(names, o.profile) {
+		hint := "'sbx-devc profile list' lists the profiles"
+		if best := diag.Suggest(o.profile, names); best != "" {
+			hint = "did you mean " + best + "? " + hint
+		}
+		return exitcode.With(exitcode.NoInput, diag.WithHint(fmt.Errorf("there is no profile %s", o.profile), "%s", hint))
+	}
+	a.SayLine("the profile %s keeps nothing", o.profile)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
+	"github.com/org/claude-sandbox/session/runs"
 )
 
 func StopCommand(a *cli.App) *cobra.Command {
@@ -34,6 +35,14 @@ func stop(ctx context.Context, a *cli.App, args []string) error {
 	if err := run.Stop(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Stderr, "sbx-devc: stopped; to see its changes: sbx-devc diff %s\n", run.ID)
+	fmt.Fprintf(a.Stderr, "sbx-devc: stopped; %s\n", afterStop(run))
 	return nil
+}
+
+// afterStop is what a person does with the work of a run that was stopped.
+func afterStop(run runs.Run) string {
+	if w, err := runs.WorkOf(run.Folder); err == nil && len(w.Commits) > 0 { // which diff does not take
+		return "to look at its work and take it, with its commits: sbx-devc apply " + run.ID
+	}
+	return "to see its changes: sbx-devc diff " + run.ID
 }
