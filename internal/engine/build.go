@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"github.com/moby/moby/api/types/jsonstream"
 	"github.com/moby/moby/client"
 
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/excerpt"
 )
 
@@ -59,7 +61,7 @@ func (e *Engine) Build(ctx context.Context, spec BuildSpec, contextTar io.Reader
 func progress(r io.Reader, w io.Writer) (id string, err error) {
 	dec := json.NewDecoder(r)
 	trace := newTrace(w)
-	classic := &excerpt.Tail{Most: maxTailBytes}
+	classic, base := &excerpt.Tail{Most: maxTailBytes}, ""
 	for {
 		var m jsonstream.Message
 		switch err := dec.Decode(&m); {
@@ -68,7 +70,8 @@ func progress(r io.Reader, w io.Writer) (id string, err error) {
 		case err != nil:
 			return "", fmt.Errorf("reading the engine's progress: %w", err)
 		case m.Error != nil:
-			return "", failedStep(m.Error.Message, append(trace.failed(), lastLines(classic.String())...))
+			err := failedStep(m.Error.Message, append(trace.failed(), lastLines(classic.String())...))
+			return "", unpulled(cmp.Or(trace.unpulled(), base), err)
 		}
 		if m.ID == "moby.buildkit.trace" && m.Aux != nil {
 			var status []byte
@@ -85,7 +88,11 @@ func progress(r io.Reader, w io.Writer) (id string, err error) {
 		if m.Status != "" && m.Progress == nil { // not the ticks of a download's bar
 			text = m.Status + "\n"
 		}
-		if strings.HasPrefix(m.Stream, "Step ") {
+		if strings.HasPrefix(m.Stream, "Step ") || strings.HasPrefix(m.Stream, "STEP ") { // of Docker, and of Podman
+			base = ""
+			if from := fromStep.FindStringSubmatch(m.Stream); from != nil {
+				base = from[1]
+			}
 			classic = &excerpt.Tail{Most: maxTailBytes}
 		} else {
 			_, _ = io.WriteString(classic, m.Stream)
@@ -100,6 +107,24 @@ func progress(r io.Reader, w io.Writer) (id string, err error) {
 			}
 		}
 	}
+}
+
+// fromStep is how the classic builders announce that they take a base image.
+var fromStep = regexp.MustCompile(`^(?:Step|STEP) \d+/\d+ ?: FROM (?:--\S+ )*(\S+)`)
+
+// unpulled is the error of a build that ended when it asked for the base image, with what
+// helps; err itself where that is "".
+func unpulled(base string, err error) error {
+	if base == "" {
+		return err
+	}
+	name := strings.TrimPrefix(strings.TrimPrefix(base, "docker.io/"), "library/")
+	login := "docker login"
+	if host, _, ok := strings.Cut(name, "/"); ok && strings.ContainsAny(host, ".:") {
+		login += " " + host
+	}
+	return diag.WithHint(fmt.Errorf("the base image %s cannot be pulled: %w", name, err),
+		"check its name and tag in the Dockerfile, and that this machine reaches its registry; a private one takes '%s' before", login)
 }
 
 // failedStep returns the builder's message with what the step said last.

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/org/claude-sandbox/internal/diag"
 )
 
 // field writes a text field of a protobuf message.
@@ -44,6 +46,36 @@ func TestBuildKitProgressInPlainLines(t *testing.T) {
 	}
 	if err == nil || err.Error() != "make failed; the step said last:\ncompiling\nno rule" {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// A base image that nobody gives is named, with what helps, before the builder's own words.
+func TestABaseImageThatCannotBePulled(t *testing.T) {
+	const raw = "failed to do request: no such host"
+	asked := func(name string) io.Reader {
+		vertex := field(1, "sha256:a") + field(3, name)
+		return stream("failed to solve: "+raw, field(1, vertex+field(5, "")), field(1, vertex+field(5, "")+field(6, "")+field(7, raw)))
+	}
+	classic := func(step string) io.Reader {
+		return strings.NewReader(fmt.Sprintf("{\"stream\":%q}\n{\"errorDetail\":{\"message\":%q}}\n", step, raw))
+	}
+	for name, tt := range map[string]struct {
+		from        io.Reader
+		image, hint string // "" = it is not about a base image
+	}{
+		"BuildKit":          {asked("[internal] load metadata for docker.io/library/alpine:3"), "alpine:3", "'docker login' before"},
+		"PrivateRegistry":   {asked("[internal] load metadata for ghcr.io/a/b:1"), "ghcr.io/a/b:1", "'docker login ghcr.io' before"},
+		"SyntaxLine":        {asked("resolve image config for docker-image://docker.io/docker/dockerfile:9"), "docker/dockerfile:9", "'docker login' before"},
+		"AnotherStep":       {asked("[2/2] RUN make"), "", ""},
+		"Classic":           {classic("Step 1/2 : FROM --platform=linux/amd64 localhost:5000/b AS x"), "localhost:5000/b", "'docker login localhost:5000' before"},
+		"Podman":            {classic("STEP 1/2: FROM alpine"), "alpine", "'docker login' before"},
+		"ClassicLaterOnRun": {io.MultiReader(strings.NewReader(`{"stream": "Step 1/2 : FROM alpine"}`), classic("Step 2/2 : RUN make")), "", ""},
+	} {
+		_, err := progress(tt.from, io.Discard)
+		says := err != nil && strings.HasPrefix(err.Error(), "the base image "+tt.image+" cannot be pulled: ")
+		if err == nil || !strings.Contains(err.Error(), raw) || says != (tt.image != "") || !strings.Contains(diag.HintOf(err), tt.hint) {
+			t.Errorf("%s: %v; hint %q", name, err, diag.HintOf(err))
+		}
 	}
 }
 

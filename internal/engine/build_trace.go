@@ -24,6 +24,7 @@ type trace struct {
 type step struct {
 	number      int
 	shown, over bool
+	name        string
 	failure     string
 	said        *excerpt.Tail
 }
@@ -84,7 +85,7 @@ func (t *trace) vertex(w io.Writer, message []byte) error {
 	}
 	s := t.step(digest)
 	if !s.shown {
-		s.shown = true
+		s.shown, s.name = true, name
 		fmt.Fprintf(w, "#%d %s\n", s.number, name)
 	}
 	if !finished || s.over {
@@ -135,6 +136,18 @@ func (t *trace) failed() []string {
 		}
 	}
 	return out
+}
+
+// unpulled is the image of which a step that failed asked the registry; "" = none did.
+func (t *trace) unpulled() string {
+	for _, s := range t.steps {
+		for _, asks := range []string{"[internal] load metadata for ", "resolve image config for docker-image://", "resolve image config for "} {
+			if image, ok := strings.CutPrefix(s.name, asks); ok && s.failure != "" {
+				return image
+			}
+		}
+	}
+	return ""
 }
 
 // fields calls f for each field of a protobuf message: n is the value of a

@@ -150,7 +150,7 @@ func (i Images) bringChoice(ctx context.Context) (name string, image engine.Imag
 		return i.bringDefault(ctx)
 	}
 	if err != nil {
-		return "", image, diag.WithHint(err, "name an image with %s", i.Option)
+		return "", image, diag.OrHint(err, "name an image with %s", i.Option)
 	}
 	image, err = i.Engine.ImageInspect(ctx, name)
 	return name, image, err

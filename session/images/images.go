@@ -134,7 +134,7 @@ func (i Images) bringDefault(ctx context.Context) (string, engine.Image, error) 
 		}
 	}
 	if _, err := i.build(ctx, "the default image", built, files); err != nil {
-		return "", engine.Image{}, diag.WithHint(err, "name an image with %s", i.Option)
+		return "", engine.Image{}, diag.OrHint(err, "name an image with %s", i.Option)
 	}
 	image, err := i.Engine.ImageInspect(ctx, built)
 	return built, image, err
