@@ -12,9 +12,9 @@ import (
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
-// groupFrom is how many new or removed files of one folder become a line of the
+// GroupFrom is how many new or removed files of one folder become a line of the
 // list.
-const groupFrom = 6
+const GroupFrom = 6
 
 // Row is a line of the list for people: a change, or the new or removed files of
 // a folder that nobody obeys on sight, and in a folder of packages nobody but builds.
@@ -35,7 +35,7 @@ func (s *Set) Rows() []Row {
 			return ""
 		}
 		if c.Class.Dangerous() { // what builds obey of many packages must not push the project's own away
-			if folder := packagesFolder(c.Path); folder != "" {
+			if folder := PackagesFolder(c.Path); folder != "" {
 				return fmt.Sprintf("%s/%s/%s", folder, c.Kind, c.Class)
 			}
 			return ""
@@ -54,7 +54,7 @@ func (s *Set) Rows() []Row {
 	for i := range s.Changes {
 		c := &s.Changes[i]
 		group := groups[key(c)]
-		if len(group) < groupFrom {
+		if len(group) < GroupFrom {
 			rows = append(rows, c.Row())
 		} else if group[0] == i {
 			rows = append(rows, s.grouped(group))
@@ -63,8 +63,8 @@ func (s *Set) Rows() []Row {
 	return rows
 }
 
-// packagesFolder is the uppermost folder around a path that package managers fill; "" = none.
-func packagesFolder(name string) string {
+// PackagesFolder is the uppermost folder around a path that package managers fill; "" = none.
+func PackagesFolder(name string) string {
 	at := ""
 	for part := range strings.SplitSeq(dirOf(name), "/") {
 		at = path.Join(at, part)

@@ -10,11 +10,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/sandbox/changes"
 )
 
 // Screen is the first screen of the review, of at most rows lines of at most columns
-// columns each: every dangerous file on a line of its own, or, where there are more
-// of them than lines, every kind with the number of its files. Fewer rows than there
+// columns each: every dangerous file on a line of its own, what only builds obey of a folder
+// of packages on one, or, where these are more than lines, every kind with the number of its files. Fewer rows than there
 // are kinds do not make it leave out one.
 func (r *Review) Screen(rows, columns int) string {
 	lines := []string{r.title()}
@@ -29,10 +30,8 @@ func (r *Review) Screen(rows, columns int) string {
 		end = fmt.Sprintf("    and %s in which nothing dangerous was found", visible.Count(more, "change"))
 	}
 	room := rows - len(lines) - 1
-	if r.Dangerous <= room {
-		for i := range r.Files[:r.Dangerous] {
-			lines = append(lines, r.Files[i].line(columns))
-		}
+	if own := r.ownLines(columns); len(own) <= room {
+		lines = append(lines, own...)
 	} else {
 		lines = append(lines, r.byKind(columns)...)
 	}
@@ -51,6 +50,43 @@ func (r *Review) title() string {
 		return r.Run + ": nothing dangerous was found; " + r.Headline
 	}
 	return r.Run + fmt.Sprintf(": look at %d first; ", r.Dangerous) + r.Headline
+}
+
+// ownLines are the lines of the dangerous files, and of folders of packages.
+func (r *Review) ownLines(columns int) (lines []string) {
+	in := r.inPackages()
+	for i := range r.Files[:r.Dangerous] {
+		f := &r.Files[i]
+		files := in[f.packages()]
+		switch {
+		case len(files) < changes.GroupFrom:
+			lines = append(lines, f.line(columns))
+		case files[0] == f:
+			name := shortPath(printable(f.packages())+"/", columns/2)
+			lines = append(lines, fmt.Sprintf("  ! %s  %s: %s", name, visible.Count(len(files), "file"), Build.info().Words))
+		}
+	}
+	return lines
+}
+
+// inPackages are the dangerous files that File.packages names, by these folders.
+func (r *Review) inPackages() map[string][]*File {
+	in := map[string][]*File{}
+	for i := range r.Files[:r.Dangerous] {
+		if folder := r.Files[i].packages(); folder != "" {
+			in[folder] = append(in[folder], &r.Files[i])
+		}
+	}
+	return in
+}
+
+// packages is the folder of packages around a new or removed file that only builds obey; ""
+// for every other file.
+func (f *File) packages() string {
+	if len(f.Kinds) != 1 || f.Kinds[0] != Build || f.Change.Kind != changes.Added && f.Change.Kind != changes.Removed {
+		return ""
+	}
+	return changes.PackagesFolder(f.Path)
 }
 
 // line is a dangerous file on the first screen.
@@ -79,17 +115,27 @@ func (f *File) words() string {
 
 // byKind is a line for each kind: how many files, and the first of them.
 func (r *Review) byKind(columns int) (lines []string) {
+	in := r.inPackages()
 	for _, info := range kinds {
-		var names []string
+		var names, folders []string // those of packages last: they push no other file away
+		count := 0
 		for i := range r.Files[:r.Dangerous] {
-			if slices.Contains(r.Files[i].Kinds, info.Kind) {
-				names = append(names, r.Files[i].Path)
+			f := &r.Files[i]
+			if !slices.Contains(f.Kinds, info.Kind) {
+				continue
+			}
+			count++
+			if files := in[f.packages()]; len(files) < changes.GroupFrom {
+				names = append(names, f.Path)
+			} else if files[0] == f {
+				folders = append(folders, f.packages()+"/")
 			}
 		}
-		if len(names) == 0 {
+		if count == 0 {
 			continue
 		}
-		line := fmt.Sprintf("  ! %s: %s: ", visible.Count(len(names), "file"), info.Words)
+		names = append(names, folders...)
+		line := fmt.Sprintf("  ! %s: %s: ", visible.Count(count, "file"), info.Words)
 		for i, name := range names {
 			next := shortPath(printable(name), columns/2)
 			if more := fmt.Sprintf(" and %d more", len(names)-i); i > 0 && width(line)+width(next)+2+len(more) > columns {

@@ -4,6 +4,7 @@ package review
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -389,6 +390,29 @@ func TestAttackNoTrapIsBelowTheFold(t *testing.T) {
 				t.Errorf("the screen holds what drives it:\n%q", screen)
 			}
 		})
+	}
+}
+
+// What builds obey of many packages is one line; the project's own file, and what acts
+// unasked among the packages, have theirs.
+func TestManyPackagesAreOneLine(t *testing.T) {
+	for _, packages := range []int{2, 60, 400} {
+		r := reviewOf(t, nil, func(dir string) error {
+			var err error
+			for i := range packages {
+				err = errors.Join(err, writes(fmt.Sprintf("node_modules/p%03d/Makefile", i), "all:\n")(dir))
+			}
+			return errors.Join(err, writes("zz/Makefile", "all:\n")(dir), writes("node_modules/p001/.vscode/tasks.json", "{}\n")(dir))
+		}, 400)
+		screen := r.Screen(24, 80)
+		for name, want := range map[string]bool{
+			"! zz/Makefile": true, "node_modules/p001/.vscode/tasks.json": true, "node_modules/p000/Makefile": packages == 2,
+			fmt.Sprintf("! node_modules/  %d files: builds and tests obey it", packages): packages > 2,
+		} {
+			if strings.Contains(screen, name) != want {
+				t.Errorf("%d packages: %q on the screen: %v, want %v:\n%s", packages, name, !want, want, screen)
+			}
+		}
 	}
 }
 
