@@ -57,14 +57,20 @@ func sayNext(ctx context.Context, a *cli.App, dir string, c gitdir.Commits, take
 			"%s merge %s", c.Branch, git, branch)
 		return
 	}
-	// A commit that you make before you paste the line is not in the branch, and the reset
-	// would take it out of yours.
-	unless, or := "", ""
-	if born {
-		unless = git + " merge-base --is-ancestor HEAD " + branch + " && "
-		or = " || echo " + shellword.Quote("not done: where your branch has commits that "+c.Branch+" lacks, commit the files, then merge it")
+	a.SayLine("the files are in the folder already; to take the commits into your branch, too: %s", takeCommand(git, c.Branch, born))
+}
+
+// takeCommand is the shell's line that moves the branch that is checked out to another one,
+// whose files the folder has. A commit that you make before you paste it, such as that of
+// another run, is not in the branch, and a reset would take it out of yours: the line says so,
+// and does nothing then. born says that there is a commit.
+func takeCommand(git, branch string, born bool) string {
+	reset := git + " reset " + shellword.Quote(branch)
+	if !born {
+		return reset
 	}
-	a.SayLine("the files are in the folder already; to take the commits into your branch, too: %s%s reset %s%s", unless, git, branch, or)
+	return fmt.Sprintf("%s merge-base --is-ancestor HEAD %s && %s || echo %s", git, shellword.Quote(branch), reset,
+		shellword.Quote("not done: where your branch has commits that "+branch+" lacks, commit the files, and merge it"))
 }
 
 // gitIn is git's command for the repository in dir, as one types it in the current folder.
