@@ -111,7 +111,7 @@ func TestAttackACopyThatDoesNotComeBack(t *testing.T) {
 	connect := func(context.Context) (*engine.Engine, error) { return engine.Connect(t.Context()) }
 	again := func(want bool) {
 		t.Helper()
-		said := strings.Join(Reap(t.Context(), tr.live, connect), "\n")
+		said := strings.Join(Reap(t.Context(), tr.live, connect, nil), "\n")
 		if tried := strings.Contains(said, "2 more starts try again") && strings.Contains(said, "docker cp "); !kept(tr.plan.ID) || tried != want {
 			t.Errorf("kept %v, said %q", kept(tr.plan.ID), said)
 		}
@@ -297,7 +297,7 @@ func killedFarJob(t *testing.T, e *engine.Engine) {
 	if out, _ := cmd.CombinedOutput(); cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		t.Fatalf("%v\n%s", cmd.ProcessState, out)
 	}
-	said := strings.Join(Reap(t.Context(), live, engine.Connect), "\n")
+	said := strings.Join(Reap(t.Context(), live, engine.Connect, nil), "\n")
 	text, err := os.ReadFile(filepath.Join(state, TreeFolder, "work"))
 	if err != nil || string(text) != "work\n" || !strings.Contains(said, "sbx-devc review") {
 		t.Errorf("%q, %v; said %s", text, err, said)

@@ -91,13 +91,7 @@ func (s *search) acceptedBelow(dir string) map[string][]byte {
 	if s.accepted == nil || s.plan.Place.Mode.IsCopy() {
 		return nil
 	}
-	below := map[string][]byte{}
-	for name, text := range s.accepted() {
-		if rel, err := filepath.Rel(dir, name); err == nil && filepath.IsLocal(rel) {
-			below[filepath.ToSlash(rel)] = text
-		}
-	}
-	return below
+	return changes.AcceptedIn(dir, s.accepted())
 }
 
 // forget removes the copies that the look before the run made, unless somebody else needs

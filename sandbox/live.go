@@ -19,11 +19,12 @@ import (
 // liveRun is what must be known of a run to clean up behind it.
 type liveRun struct {
 	ID       string `json:"id"`
-	Folder   string `json:"folder"`   // the project's
-	StateDir string `json:"stateDir"` // Host.StateDir, absolute
-	Engine   string `json:"engine"`   // engine.Host
-	Machine  string `json:"machine"`  // this one's name
-	PID      int    `json:"pid"`      // of the program that supervises it
+	Folder   string `json:"folder"`             // the project's
+	Settings string `json:"settings,omitempty"` // Result.SettingsFolder, "" = Folder
+	StateDir string `json:"stateDir"`           // Host.StateDir, absolute
+	Engine   string `json:"engine"`             // engine.Host
+	Machine  string `json:"machine"`            // this one's name
+	PID      int    `json:"pid"`                // of the program that supervises it
 	// Placed is what may have been put into the project, relative to it.
 	Placed []workspace.Placeholder `json:"placed,omitempty"`
 	Ended  bool                    `json:"ended,omitempty"`  // nothing but Placed is left of it
@@ -61,7 +62,7 @@ func noteLive(e *engine.Engine, p *runplan.Plan, h Host, secrets *redact.Finder)
 	if h.LiveDir == "" {
 		return nil, nil
 	}
-	note := liveRun{ID: p.ID, Folder: p.Folder(), Engine: e.Host(), PID: os.Getpid(), Tree: carriedTreeOf(p), WorkDir: p.Agent.WorkingDir,
+	note := liveRun{ID: p.ID, Folder: p.Folder(), Settings: p.Asked.ProjectDir, Engine: e.Host(), PID: os.Getpid(), Tree: carriedTreeOf(p), WorkDir: p.Agent.WorkingDir,
 		Secrets: len(p.Secrets) > 0 || secrets != nil,
 		Mounts:  !p.Place.Mode.IsCopy() && !p.Carried() && p.Place.Mode != workspace.None}
 	for _, made := range p.Project.Placeholders {

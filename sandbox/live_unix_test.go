@@ -55,7 +55,7 @@ func TestAttackForgedNotes(t *testing.T) {
 		Reap(t.Context(), dir, func(context.Context) (*engine.Engine, error) {
 			asked = true
 			return nil, errors.New("no engine")
-		})
+		}, nil)
 		if asked != c.reads {
 			t.Errorf("%s: the engine was asked: %v", what, asked)
 		}
@@ -86,5 +86,5 @@ func TestAttackTheNumberOfADeadRun(t *testing.T) {
 			t.Errorf("the process of a dead run is %d; unreaped: %v", pid, IsUnreaped(dir, "x"))
 		}
 		return nil, errors.New("no engine")
-	})
+	}, nil)
 }

@@ -203,7 +203,7 @@ func TestWhoEndsLastTakesThePlaceholdersAway(t *testing.T) {
 			steps(func(id, part string, missing ...string) *overlapping {
 				return on.begin(t, e, notes, filepath.Join(top, part), id, missing...)
 			}, have, top)
-			said := Reap(t.Context(), notes, func(context.Context) (*engine.Engine, error) { return engine.Connect(t.Context()) })
+			said := Reap(t.Context(), notes, func(context.Context) (*engine.Engine, error) { return engine.Connect(t.Context()) }, nil)
 			if left := liveNotes(notes); len(left) > 0 || len(said) > 0 {
 				t.Errorf("notes stay: %q, %q", left, said)
 			}

@@ -24,7 +24,10 @@ import (
 // there: of another user, another state folder, or another machine that uses the
 // same engine. Notes that name another machine are left alone, as in a home folder
 // on a network, and so are those of an engine that connect does not return.
-func Reap(ctx context.Context, liveDir string, connect func(context.Context) (*engine.Engine, error)) (said []string) {
+//
+// accepted is Callbacks.Accepted for the settings in a folder; nil = nothing is accepted.
+func Reap(ctx context.Context, liveDir string, connect func(context.Context) (*engine.Engine, error),
+	accepted func(dir string) map[string][]byte) (said []string) {
 	var e *engine.Engine
 	for _, name := range liveNotes(liveDir) {
 		dead := takeDead(name)
@@ -44,7 +47,7 @@ func Reap(ctx context.Context, liveDir string, connect func(context.Context) (*e
 			dead.leave()
 			continue
 		}
-		for _, line := range dead.reap(ctx, e) {
+		for _, line := range dead.reap(ctx, e, accepted) {
 			said = append(said, visible.Line(line))
 		}
 	}
@@ -61,7 +64,7 @@ func (l *live) forgetProcess() {
 }
 
 // reap removes what is left of a dead run and says what that was, nil for nothing.
-func (l *live) reap(ctx context.Context, e *engine.Engine) (said []string) {
+func (l *live) reap(ctx context.Context, e *engine.Engine, accepted func(dir string) map[string][]byte) (said []string) {
 	workspace.ExcludePrograms(l.run.Folder)
 	who := fmt.Sprintf("the run %s in %s, which did not end in order", l.run.ID, l.run.Folder)
 	containers, err := e.List(ctx, runplan.LabelRun, l.run.ID)
@@ -83,7 +86,7 @@ func (l *live) reap(ctx context.Context, e *engine.Engine) (said []string) {
 		return append(said, fmt.Sprintf("warning: %s, is not cleaned up: %v", who, err))
 	}
 	if !l.run.Ended {
-		said = append(said, rescueChanges(ctx, l.run)...)
+		said = append(said, rescueChanges(ctx, l.run, accepted)...)
 	}
 	inOrder := l.run.Ended
 	l.retire()

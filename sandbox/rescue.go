@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -158,7 +159,7 @@ func (n liveRun) amendSummary(change func(summary map[string]any)) error {
 // person hears what is dangerous there, and git on this machine does not obey repositories
 // that are new. Where the run had secrets the record stays, and whoever reviews the changes
 // looks for the values that they have now.
-func rescueChanges(ctx context.Context, n liveRun) (said []string) {
+func rescueChanges(ctx context.Context, n liveRun, accepted func(dir string) map[string][]byte) (said []string) {
 	unknown := func(err error) []string {
 		return append(said, fmt.Sprintf("warning: the changes by the agent of the run %s are not known: %v", n.ID, err))
 	}
@@ -178,6 +179,9 @@ func rescueChanges(ctx context.Context, n liveRun) (said []string) {
 	inPlace := !filekind.IsFolder(tree)
 	if inPlace {
 		before.EndedAt(n.AgentEnded)
+		if accepted != nil {
+			before.Accept(changes.AcceptedIn(n.Folder, accepted(cmp.Or(n.Settings, n.Folder))))
+		}
 	}
 	set := before.Compare(ctx)
 	if inPlace {

@@ -136,7 +136,7 @@ func restartedJob(t *testing.T, e *engine.Engine, restart func(syscall.Signal)) 
 				if tr.result.ExitCode != exitcode.Internal || !slices.ContainsFunc(reasons, func(why error) bool { return errors.Is(tr.err, why) }) {
 					t.Errorf("it ends with %d: %v", tr.result.ExitCode, tr.err)
 				}
-				said := Reap(t.Context(), tr.live, engine.Connect)
+				said := Reap(t.Context(), tr.live, engine.Connect, nil)
 				if left, err := e.List(t.Context(), runplan.LabelRun, ""); err != nil || len(left) > 0 {
 					t.Errorf("containers are left: %q, %v", left, err)
 				}

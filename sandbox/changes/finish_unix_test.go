@@ -40,10 +40,10 @@ func TestWhatARunLeftIsFoundLater(t *testing.T) {
 	secrets := redact.NewFinder([]redact.Named{{Name: "KEY", Value: "c4nary-Left-4411ee"}})
 	cut, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Finish(cut, p.keep, secrets, true); !errors.Is(err, context.Canceled) || !IsLeft(p.keep) {
+	if _, err := Finish(cut, p.keep, secrets, true, nil); !errors.Is(err, context.Canceled) || !IsLeft(p.keep) {
 		t.Errorf("a look that is cut short: %v, left %v", err, IsLeft(p.keep))
 	}
-	if p.set, err = Finish(t.Context(), p.keep, secrets, true, "a sentence"); err != nil || IsLeft(p.keep) || p.set.Ended != ended.UnixNano() {
+	if p.set, err = Finish(t.Context(), p.keep, secrets, true, nil, "a sentence"); err != nil || IsLeft(p.keep) || p.set.Ended != ended.UnixNano() {
 		t.Fatalf("%v, left %v, ended %v", err, IsLeft(p.keep), p.set)
 	}
 	for rel, later := range map[string]bool{"src/main.go": false, "new.txt": false, "README.md": false, "src/util.go": true} {

@@ -116,9 +116,10 @@ func (b *Before) EndedAt(at time.Time) {
 }
 
 // Finish compares with what was left in the run's folder keep, saves what changed there, and
-// removes the record. unseen are sentences about what is not looked at. With an error, which
-// may be that of ctx, everything stays as it was.
-func Finish(ctx context.Context, keep string, secrets *redact.Finder, inPlace bool, unseen ...string) (*Set, error) {
+// removes the record. accepted is for Accept; unseen are sentences about what is not looked at.
+// With an error, which may be that of ctx, everything stays as it was.
+func Finish(ctx context.Context, keep string, secrets *redact.Finder, inPlace bool, accepted map[string][]byte,
+	unseen ...string) (*Set, error) {
 	b, err := Reopen(keep, secrets)
 	if err != nil {
 		return nil, err
@@ -126,6 +127,7 @@ func Finish(ctx context.Context, keep string, secrets *redact.Finder, inPlace bo
 	if inPlace {
 		b.EndedAt(time.Time{})
 	}
+	b.Accept(accepted)
 	set := b.Compare(ctx)
 	set.Unseen = append(unseen, set.Unseen...)
 	if err = ctx.Err(); err == nil {

@@ -94,6 +94,17 @@ func Take(ctx context.Context, dir string, o Options) (*Before, error) {
 // Compare leaves out a change to just that.
 func (b *Before) Accept(files map[string][]byte) { b.accepted = files }
 
+// AcceptedIn returns those of files, by their real paths, that are in dir, as Accept has them.
+func AcceptedIn(dir string, files map[string][]byte) map[string][]byte {
+	in := map[string][]byte{}
+	for name, text := range files {
+		if rel, err := filepath.Rel(dir, name); err == nil && filepath.IsLocal(rel) {
+			in[filepath.ToSlash(rel)] = text
+		}
+	}
+	return in
+}
+
 // Close removes the copies and the record.
 func (b *Before) Close() error {
 	if b.record != "" {

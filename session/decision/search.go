@@ -23,8 +23,9 @@ type Secret = runplan.Secret
 type Values func(ctx context.Context, project string, secrets []Secret) map[string]string
 
 // Finish looks for the changes of a run that could not itself, such as one that was killed,
-// and for its secrets in them. It does so once; other runs stay as they are.
-func Finish(ctx context.Context, folder string, values Values) error {
+// and for its secrets in them. accepted is runs.Home's. It does so once; other runs stay as
+// they are.
+func Finish(ctx context.Context, folder string, values Values, accepted func(dir string) map[string][]byte) error {
 	if !changes.IsLeft(folder) {
 		return nil
 	}
@@ -37,7 +38,11 @@ func Finish(ctx context.Context, folder string, values Values) error {
 	if lacking != "" {
 		unseen = append(unseen, "the changes are not searched for "+lacking)
 	}
-	if _, err = changes.Finish(ctx, folder, finder, w.InPlace(), unseen...); err != nil {
+	var own map[string][]byte
+	if accepted != nil && w.InPlace() {
+		own = changes.AcceptedIn(w.Project, accepted(w.Settings))
+	}
+	if _, err = changes.Finish(ctx, folder, finder, w.InPlace(), own, unseen...); err != nil {
 		err = fmt.Errorf("looking for what the run %s changed: %w", w.Run, err)
 		return exitcode.With(exitcode.CantWrite, diag.WithHint(err, "its work is in %s, and its records are in %s", w.Tree, folder))
 	}

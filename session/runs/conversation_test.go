@@ -13,7 +13,7 @@ const session = "43faee80-7517-4d16-a9cf-231fae11829b"
 // conversation, too.
 func runsWith(t *testing.T, summaries map[string]string) Home {
 	t.Helper()
-	h := Home{t.TempDir(), func(string) {}}
+	h := Home{state: t.TempDir(), note: func(string) {}}
 	for id, text := range summaries {
 		folder, err := h.Make(id)
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 func TestAProgramWaitsForTheAgentToBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said []string
-		h := Home{t.TempDir(), func(line string) { said = append(said, line) }}
+		h := Home{state: t.TempDir(), note: func(line string) { said = append(said, line) }}
 		run := Run{ID: "20260102-150405-ab12cd", home: h}
 		note := goingOn(t, h, run.ID)
 		go func() {
@@ -38,7 +38,7 @@ func TestAProgramWaitsForTheAgentToBegin(t *testing.T) {
 }
 
 func TestAProgramDoesNotWaitForARunThatEnded(t *testing.T) {
-	h := Home{t.TempDir(), func(line string) { t.Error(line) }}
+	h := Home{state: t.TempDir(), note: func(line string) { t.Error(line) }}
 	err := Run{ID: "20260102-150405-ab12cd", home: h}.AwaitAgent(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "ended before its agent began") {
 		t.Errorf("%v", err)
@@ -47,7 +47,7 @@ func TestAProgramDoesNotWaitForARunThatEnded(t *testing.T) {
 
 func TestTheWaitForAnAgentIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := Home{t.TempDir(), func(string) {}}
+		h := Home{state: t.TempDir(), note: func(string) {}}
 		run := Run{ID: "20260102-150405-ab12cd", home: h}
 		goingOn(t, h, run.ID)
 		if err := run.AwaitAgent(t.Context()); err == nil || !strings.Contains(err.Error(), "has not started within") {

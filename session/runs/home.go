@@ -29,18 +29,21 @@ import (
 type Home struct {
 	state string
 	note  func(string)
+	// Accepted returns the files that the user has accepted of the project in a folder, by
+	// their real paths, see sandbox.Callbacks; nil = none. Reap asks it.
+	Accepted func(dir string) map[string][]byte
 }
 
 // HomeOf finds it by the environment. note gets lines for people.
 func HomeOf(getenv func(string) string, note func(string)) Home {
 	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return Home{filepath.Join(dir, "sbx-devc"), note}
+		return Home{state: filepath.Join(dir, "sbx-devc"), note: note}
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return Home{filepath.Join(os.TempDir(), "sbx-devc-"+strconv.Itoa(os.Getuid())), note}
+		return Home{state: filepath.Join(os.TempDir(), "sbx-devc-"+strconv.Itoa(os.Getuid())), note: note}
 	}
-	return Home{filepath.Join(home, ".local", "state", "sbx-devc"), note}
+	return Home{state: filepath.Join(home, ".local", "state", "sbx-devc"), note: note}
 }
 
 // Dir holds the runs, each in a folder of its name.
@@ -299,7 +302,7 @@ func (h Home) Reap(ctx context.Context, named string) {
 	if named != "" {
 		sandbox.TryAgain(h.Live(), filepath.Base(h.find(named)))
 	}
-	for _, line := range sandbox.Reap(ctx, h.Live(), engine.Connect) {
+	for _, line := range sandbox.Reap(ctx, h.Live(), engine.Connect, h.Accepted) {
 		h.note(line)
 	}
 	sockets, _ := filepath.Glob(filepath.Join(h.Live(), "*"+socketSuffix)) // the pattern is ours

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,6 +21,8 @@ import (
 type Work struct {
 	Run     string // its id
 	Project string // the user's folder
+	// Settings is the folder whose settings the run had: Project, or a part of it.
+	Settings string
 	// Tree is the folder as the agent left it: Project itself where the run had it
 	// mounted, otherwise a folder below the run's own.
 	Tree string
@@ -54,7 +57,7 @@ func WorkOf(folder string) (Work, error) {
 	if err := json.Unmarshal(text, &s); err != nil {
 		return Work{}, exitcode.With(exitcode.NoInput, fmt.Errorf("reading the run's summary: %w", err))
 	}
-	w := Work{Run: filepath.Base(folder), Project: s.Folder, Tree: s.Folder, Cloned: s.Workspace == string(workspace.Clone),
+	w := Work{Run: filepath.Base(folder), Project: s.Folder, Settings: cmp.Or(s.SettingsFolder, s.Folder), Tree: s.Folder, Cloned: s.Workspace == string(workspace.Clone),
 		Commits: gitdir.ByBundle(s.Commits), Sources: s.SecretSources}
 	if s.Folder == "" {
 		return w, exitcode.With(exitcode.NoInput, fmt.Errorf("the run in %s does not say which project it was of", folder))

@@ -106,7 +106,7 @@ func meantRun(ctx context.Context, a *cli.App, args []string, purpose decision.P
 		a.SayLine("note: %s; this is about an earlier run, %s", m.Note, filepath.Base(m.Folder))
 	}
 	if err == nil {
-		err = decision.Finish(ctx, m.Folder, secretValues(a))
+		err = decision.Finish(ctx, m.Folder, secretValues(a), projects.Runs(a).Accepted)
 	}
 	return m, err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/session/accept"
 	"github.com/org/claude-sandbox/session/runs"
 	"github.com/org/claude-sandbox/templates/scaffold"
 	"github.com/org/claude-sandbox/workspace"
@@ -145,5 +146,13 @@ func OfRuns(a *cli.App, all bool, args []string) (string, error) {
 
 // Runs are those that this user's runs left here.
 func Runs(a *cli.App) runs.Home {
-	return runs.HomeOf(a.Getenv, func(line string) { fmt.Fprintf(a.Stderr, "sbx-devc: %s\n", line) })
+	home := runs.HomeOf(a.Getenv, func(line string) { fmt.Fprintf(a.Stderr, "sbx-devc: %s\n", line) })
+	home.Accepted = func(dir string) map[string][]byte {
+		own, err := OwnFolder(a)
+		if err != nil {
+			return nil
+		}
+		return accept.OwnFiles(own, dir)
+	}
+	return home
 }

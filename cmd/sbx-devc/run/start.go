@@ -19,7 +19,6 @@ import (
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session"
-	"github.com/org/claude-sandbox/session/accept"
 	"github.com/org/claude-sandbox/session/images"
 	"github.com/org/claude-sandbox/session/journal"
 	"github.com/org/claude-sandbox/workspace"
@@ -52,13 +51,7 @@ func run(ctx context.Context, a *cli.App, at place, o Options) (err error) {
 	}
 	recordHost(l.log, d.plan, l.host)
 	l.host.Home = d.home
-	l.host.Accepted = func() map[string][]byte {
-		own, err := projects.OwnFolder(a)
-		if err != nil {
-			return nil
-		}
-		return accept.OwnFiles(own, at.dir)
-	}
+	l.host.Accepted = func() map[string][]byte { return projects.Runs(a).Accepted(at.dir) }
 	if err := d.plan.Closed(); err != nil {
 		return WithCode(err)
 	}
