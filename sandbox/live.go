@@ -62,7 +62,8 @@ func noteLive(e *engine.Engine, p *runplan.Plan, h Host, secrets *redact.Finder)
 	if h.LiveDir == "" {
 		return nil, nil
 	}
-	note := liveRun{ID: p.ID, Folder: p.Folder(), Settings: p.Asked.ProjectDir, Engine: e.Host(), PID: os.Getpid(), Tree: carriedTreeOf(p), WorkDir: p.Agent.WorkingDir,
+	note := liveRun{ID: p.ID, Folder: p.Folder(), Settings: p.Asked.ProjectDir, Engine: e.Host(), PID: os.Getpid(),
+		Tree: carriedTreeOf(p), WorkDir: p.Agent.WorkingDir,
 		Secrets: len(p.Secrets) > 0 || secrets != nil,
 		Mounts:  !p.Place.Mode.IsCopy() && !p.Carried() && p.Place.Mode != workspace.None}
 	for _, made := range p.Project.Placeholders {

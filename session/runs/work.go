@@ -57,8 +57,8 @@ func WorkOf(folder string) (Work, error) {
 	if err := json.Unmarshal(text, &s); err != nil {
 		return Work{}, exitcode.With(exitcode.NoInput, fmt.Errorf("reading the run's summary: %w", err))
 	}
-	w := Work{Run: filepath.Base(folder), Project: s.Folder, Settings: cmp.Or(s.SettingsFolder, s.Folder), Tree: s.Folder, Cloned: s.Workspace == string(workspace.Clone),
-		Commits: gitdir.ByBundle(s.Commits), Sources: s.SecretSources}
+	w := Work{Run: filepath.Base(folder), Project: s.Folder, Settings: cmp.Or(s.SettingsFolder, s.Folder), Tree: s.Folder,
+		Cloned: s.Workspace == string(workspace.Clone), Commits: gitdir.ByBundle(s.Commits), Sources: s.SecretSources}
 	if s.Folder == "" {
 		return w, exitcode.With(exitcode.NoInput, fmt.Errorf("the run in %s does not say which project it was of", folder))
 	}
