@@ -154,10 +154,17 @@ func checkGlobs(lists ...[]string) error {
 // node_modules; what is left alone is always named.
 const maxDone = 20
 
+// manyDecided is how many decisions take so long that people hear of it: a file is written
+// next to its place and moved there, which takes some tenths of a millisecond to more than one.
+const manyDecided = 1000
+
 // settle makes the decisions true and says what was done.
 func settle(a *cli.App, run *decision.Run, decided decision.Taken) error {
 	if len(decided) == 0 {
 		return nil
+	}
+	if len(decided) >= manyDecided {
+		a.SayLine("settling %s in %s", visible.Count(len(decided), "change"), run.Project)
 	}
 	settled, err := run.Settle(decided)
 	if err != nil {
