@@ -11,7 +11,6 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/connect"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/run"
-	"github.com/org/claude-sandbox/cmd/sbx-devc/user"
 	"github.com/org/claude-sandbox/devcontainer/selection"
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/internal/engine"
@@ -102,7 +101,7 @@ func runWords(a *cli.App, takes func(runs.Run) bool) func() []string {
 
 // profileWords are the names of the profiles; none when they cannot be read.
 func profileWords(a *cli.App) (names []string) {
-	rows, err := user.Profiles(a)
+	rows, err := projects.Profiles(a)
 	if err != nil {
 		return nil
 	}

@@ -17,11 +17,9 @@ import (
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/internal/progress"
-	"github.com/org/claude-sandbox/internal/userdir"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/sandbox/kept"
-	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/accept"
 	"github.com/org/claude-sandbox/session/images"
 	"github.com/org/claude-sandbox/session/volumes"
@@ -101,8 +99,7 @@ func cleanProfile(a *cli.App, o cleanOptions) error {
 	if len(list) > 0 {
 		return nil
 	}
-	own, _ := userdir.Find(a.Getenv) // without one no profile has settings
-	known, err := session.Profiles(own, root)
+	known, err := projects.Profiles(a)
 	if err != nil {
 		return exitcode.With(exitcode.Internal, err)
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/run"
-	"github.com/org/claude-sandbox/cmd/sbx-devc/user"
 	"github.com/org/claude-sandbox/devcontainer/org"
 	"github.com/org/claude-sandbox/doctor"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -56,7 +55,7 @@ func ownSources(a *cli.App, own userdir.Dir, dir string) (out []doctor.Source) {
 			"take the line out, or give --sandbox for one run")
 		out = append(out, doctor.Source{Check: "sandbox", Err: err, Grave: doctor.Warning})
 	}
-	profiles, err := user.Profiles(a)
+	profiles, err := projects.Profiles(a)
 	if err != nil {
 		return append(out, doctor.Source{Check: "profile", Err: err, Grave: doctor.Warning})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/visible"
+	"github.com/org/claude-sandbox/session"
 	"github.com/org/claude-sandbox/session/accept"
 	"github.com/org/claude-sandbox/session/runs"
 	"github.com/org/claude-sandbox/templates/scaffold"
@@ -155,4 +156,10 @@ func Runs(a *cli.App) runs.Home {
 		return accept.OwnFiles(own, dir)
 	}
 	return home
+}
+
+// Profiles lists all profiles by their names.
+func Profiles(a *cli.App) ([]session.Profile, error) {
+	own, _ := OwnFolder(a) // without one no profile has settings
+	return session.Profiles(own, Runs(a).Kept())
 }

@@ -51,7 +51,7 @@ func profileListCommand(a *cli.App) *cobra.Command {
 		Example: "  sbx-devc profile list",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			rows, err := Profiles(a)
+			rows, err := projects.Profiles(a)
 			if err != nil {
 				return exitcode.With(exitcode.Internal, err)
 			}
@@ -76,12 +76,6 @@ func profileListCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// Profiles lists all profiles by their names.
-func Profiles(a *cli.App) ([]session.Profile, error) {
-	own, _ := userdir.Find(a.Getenv) // without one no profile has settings
-	return session.Profiles(own, projects.Runs(a).Kept())
-}
-
 func profileInWords(r session.Profile) string {
 	words := []string{"no settings of its own"}
 	if r.Settings != "" {
@@ -100,7 +94,7 @@ func profileInWords(r session.Profile) string {
 
 func profileShowCommand(a *cli.App) *cobra.Command {
 	cmd := showCommand(a, func(args []string) (string, []string, error) {
-		rows, err := Profiles(a)
+		rows, err := projects.Profiles(a)
 		if err != nil {
 			return "", nil, exitcode.With(exitcode.Internal, err)
 		}

@@ -694,6 +694,7 @@ var allowed = map[string][]string{
 		"devcontainer",
 		"internal/jsonc",
 		"internal/userdir",
+		"session",
 		"session/accept",
 		"session/runs",
 		"settings",
