@@ -186,6 +186,12 @@ func TestReviewOnATerminal(t *testing.T) {
 		!strings.HasPrefix(got, ".github/workflows/ci.yml\nsrc/a.go\nsrc/b.go\n") {
 		t.Errorf("%s", got)
 	}
+	// The line that takes it loses no commit that the user made since.
+	_, line, _ := strings.Cut(r.stderr, "are there already: ")
+	r.shell(r.project, "git -c user.name=t -c user.email=t@example.com commit -q --allow-empty -m since")
+	if got := r.shell(r.project, line+"git log -1 --format=%s"); !strings.Contains(got, "not done") || !strings.HasSuffix(got, "since\n") {
+		t.Errorf("%q ends with %q", line, got)
+	}
 }
 
 // What git ignores, as the packages of an install, is accepted with all else and is no part

@@ -14,7 +14,6 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/exitcode"
 	"github.com/org/claude-sandbox/internal/pathglob"
-	"github.com/org/claude-sandbox/internal/shellword"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session/decision"
@@ -218,7 +217,7 @@ func commitAccepted(ctx context.Context, a *cli.App, run *decision.Run) error {
 		return err
 	}
 	fmt.Fprintln(a.Stdout, branch)
-	a.SayLine("to take it into your branch, the files of which are there already: %s reset %s", gitIn(run.Project), shellword.Quote(branch))
+	a.SayLine("to take it into your branch, the files of which are there already: %s", takeCommand(gitIn(run.Project), branch, true))
 	return nil
 }
 
