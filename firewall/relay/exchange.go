@@ -29,6 +29,8 @@ type exchange struct {
 	observe func(status int, header http.Header) io.WriteCloser
 	screen  func(body io.Reader) io.Reader
 	key     *credential.Key // nil = none goes with it
+
+	bodiless bool // the answer
 }
 
 type exchangeKey struct{}
@@ -79,7 +81,7 @@ func (r *Relay) handler(silent *log.Logger) http.Handler {
 			if x.observe = d.Observe; x.key != nil {
 				w = &masked{w, x.key}
 			}
-			proxy.ServeHTTP(w, req.WithContext(context.WithValue(req.Context(), exchangeKey{}, x)))
+			proxy.ServeHTTP(whole{w, x}, req.WithContext(context.WithValue(req.Context(), exchangeKey{}, x)))
 		}
 	})
 }
@@ -194,6 +196,7 @@ func modifyResponse(res *http.Response) error {
 		return errors.New("it leaves HTTP") // what comes behind that is not judged
 	}
 	res.Header.Del("Alt-Svc")
+	x.bodiless = res.ContentLength == 0
 	if x.key != nil {
 		if err := maskBody(res, x.key); err != nil {
 			return err
@@ -206,6 +209,25 @@ func modifyResponse(res *http.Response) error {
 	}
 	return nil
 }
+
+// whole writes the head of an answer without a body only with the answer's end. ReverseProxy
+// flushes early, and in HTTP/2 an empty body then follows the head: gRPC's libraries miss the
+// status that a head alone may carry (Trailers-Only in gRPC over HTTP2, PROTOCOL-HTTP2.md).
+type whole struct {
+	http.ResponseWriter
+	x *exchange
+}
+
+// FlushError is for http.ResponseController.
+func (w whole) FlushError() error {
+	if w.x.bodiless {
+		return nil
+	}
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// Unwrap is for http.ResponseController.
+func (w whole) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // observed shows a body to the judge who asked for it before the client gets it.
 type observed struct {

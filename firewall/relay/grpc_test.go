@@ -31,6 +31,9 @@ type talk struct {
 func (s *talk) stream(_ any, stream grpc.ServerStream) error {
 	method, _ := grpc.MethodFromServerStream(stream)
 	s.calls <- method
+	if method == "/test.Talk/Bare" { // its answer is a head alone
+		return status.Error(codes.NotFound, "no such thing")
+	}
 	in, _ := metadata.FromIncomingContext(stream.Context())
 	_ = stream.SetHeader(metadata.Pairs("said", strings.Join(in.Get("say"), ","), "raw-bin", "\x00\xff"))
 	stream.SetTrailer(metadata.Pairs("last", "word"))
@@ -132,6 +135,12 @@ func testGRPC(t *testing.T, keyed bool) {
 	err := client.Invoke(ctx, "/test.Talk/Fail", wrapperspb.String("one"), new(wrapperspb.StringValue))
 	if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "not today: 100 % \u00fc") {
 		t.Errorf("%v", err)
+	}
+	for range 30 { // the status of a head alone arrives whenever that head is written
+		err := client.Invoke(ctx, "/test.Talk/Bare", wrapperspb.String("one"), new(wrapperspb.StringValue))
+		if status.Code(err) != codes.NotFound || !strings.Contains(err.Error(), "no such thing") {
+			t.Errorf("%v", err)
+		}
 	}
 	both, err := client.NewStream(ctx, bothWays, "/test.Talk/Talk")
 	if err != nil {
