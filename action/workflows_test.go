@@ -145,27 +145,6 @@ func checkCall(t *testing.T, page string, s workflowStep) {
 	}
 }
 
-// The right side of the tables of docs/migrate-action.md is what action.yml has.
-func TestMigrationTables(t *testing.T) {
-	file := readActionFile(t)
-	comment := inputsOf(t, "org/claude-sandbox/comment@v1")
-	apply := inputsOf(t, "org/claude-sandbox/apply@v1")
-	known := slices.Concat(file.inputs, file.outputs, comment, apply)
-	row := regexp.MustCompile("(?m)^\\| `[^|]*\\| ([^|]*)\\|")
-	code := regexp.MustCompile("`([a-z_]+)`")
-	rows := row.FindAllStringSubmatch(repoFile(t, "docs/migrate-action.md"), -1)
-	if len(rows) < 40 {
-		t.Errorf("%d rows were found", len(rows))
-	}
-	for _, r := range rows {
-		for _, m := range code.FindAllStringSubmatch(r[1], -1) {
-			if !slices.Contains(known, m[1]) {
-				t.Errorf("%s: there is no %s", r[0], m[1])
-			}
-		}
-	}
-}
-
 // Nobody meets a release by v1 before its containers have started on each kind of runner.
 func TestAReleaseMovesTagsAfterTheSmoke(t *testing.T) {
 	var release, smoke struct {
