@@ -101,6 +101,39 @@ func (p *Policy) With(more Network) (*Policy, []EntryError) {
 	return &wider, nil
 }
 
+// At returns the policy without the entries of "allow" that neither speak of the target
+// nor name operations. It decides about the target as p does, with the same entries added
+// to both as well, and With costs little there.
+func (p *Policy) At(t Target) *Policy {
+	there := *p
+	there.allow, there.network.Presets, there.network.Allow = matcher{}, nil, nil
+	if p.operations != nil {
+		for i := range p.allow.entries {
+			e := &p.allow.entries[i]
+			if !e.typed {
+				continue
+			}
+			there.allow.add(*e)
+			if !slices.Contains(there.network.Allow, e.rule) { // one text may open several hosts
+				there.network.Allow = append(there.network.Allow, e.rule)
+			}
+		}
+	}
+	plain := func(e *entry) bool {
+		if !e.typed {
+			there.allow.add(*e)
+		}
+		return true
+	}
+	if name, err := CanonicalName(t.Name); err == nil {
+		p.allow.byName(name, plain)
+	}
+	if t.Addr.IsValid() {
+		p.allow.byAddr(t.Addr.Unmap().WithZone(""), plain)
+	}
+	return &there
+}
+
 // InMode returns the policy in another mode.
 func (p *Policy) InMode(m Mode) *Policy {
 	other := *p
@@ -114,11 +147,11 @@ func (p *Policy) add(n Network) (errs []EntryError) {
 	fail := func(list string, index int, text string, bad *problem) {
 		errs = append(errs, bad.asEntry(list, index, text))
 	}
-	p.network.Presets = slices.Concat(p.network.Presets, n.Presets)
-	p.network.Allow = slices.Concat(p.network.Allow, n.Allow)
-	p.network.Deny = slices.Concat(p.network.Deny, n.Deny)
-	p.network.Private = slices.Concat(p.network.Private, n.Private)
-	p.network.Inbound = slices.Concat(p.network.Inbound, n.Inbound)
+	p.network.Presets = append(slices.Clip(p.network.Presets), n.Presets...)
+	p.network.Allow = append(slices.Clip(p.network.Allow), n.Allow...)
+	p.network.Deny = append(slices.Clip(p.network.Deny), n.Deny...)
+	p.network.Private = append(slices.Clip(p.network.Private), n.Private...)
+	p.network.Inbound = append(slices.Clip(p.network.Inbound), n.Inbound...)
 	var from []source // of each entry that allow gets
 	for i, name := range n.Presets {
 		texts, ok := Preset(name)

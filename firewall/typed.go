@@ -125,10 +125,10 @@ func (p *Policy) findPassed(from []source) (errs []EntryError) {
 // compileOperations makes Operations of every typed entry of the policy, of which
 // those in added are new.
 func (p *Policy) compileOperations(added []string) (errs []EntryError) {
-	typed := slices.DeleteFunc(slices.Clone(p.network.Allow), func(text string) bool { return !operation.Typed(text) })
-	if len(typed) == 0 {
+	if !slices.ContainsFunc(added, operation.Typed) {
 		return nil
 	}
+	typed := slices.DeleteFunc(slices.Clone(p.network.Allow), func(text string) bool { return !operation.Typed(text) })
 	var problems []operation.Problem
 	p.operations, problems = operation.Compile(typed)
 	for _, bad := range problems { // each entry is right alone, so this is about several

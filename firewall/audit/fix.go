@@ -22,7 +22,7 @@ func Fix(p *firewall.Policy, t firewall.Target) (entry, why string) {
 		return "", "it is a cloud's metadata service, which hands out the machine's credentials"
 	}
 	entry = AllowEntry(t.Host(), t.Port, t.Proto)
-	wider, bad := p.With(firewall.Network{Allow: []string{entry}})
+	wider, bad := p.At(t).With(firewall.Network{Allow: []string{entry}})
 	if bad != nil {
 		return "", bad[0].Message
 	}

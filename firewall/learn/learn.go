@@ -312,7 +312,11 @@ func (l *Lesson) propose(list, entry string, hosts []*host, note string) {
 // check takes back what the matcher does not accept, such as the ports of DNS,
 // and brings the lesson into its order.
 func (l *Lesson) check(policy *firewall.Policy) {
+	_, refused := policy.With(l.Network(firewall.Network{}))
 	l.Add = slices.DeleteFunc(l.Add, func(p Proposal) bool {
+		if refused == nil { // all of them together, so each alone as well
+			return false
+		}
 		one := Lesson{Add: []Proposal{p}}
 		_, bad := policy.With(one.Network(firewall.Network{}))
 		if bad != nil {

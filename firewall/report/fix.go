@@ -84,6 +84,6 @@ func (row *Row) confirmedOperation(inForce *firewall.Policy) bool {
 		printable(row.Fix) != row.Fix || strings.ContainsAny(row.Fix, `"'`) {
 		return false
 	}
-	_, bad = inForce.With(firewall.Network{Allow: []string{row.Fix}})
+	_, bad = inForce.At(firewall.Target{Name: row.Host}).With(firewall.Network{Allow: []string{row.Fix}})
 	return bad == nil && !inForce.Operations().Covers(row.Fix)
 }
