@@ -132,14 +132,12 @@ func TestAttackInputBecomesScript(t *testing.T) {
 	}
 }
 
-// Whoever can move a tag of an action could change what our own workflows run.
-func TestWorkflowsPinActionsByHash(t *testing.T) {
+// A job of ours has the permissions that it names, and no other.
+func TestWorkflowsHaveNoPermissionsByDefault(t *testing.T) {
 	workflows, err := filepath.Glob(filepath.Join("..", ".github", "workflows", "*.yml"))
 	if err != nil || len(workflows) == 0 {
 		t.Fatalf("no workflows: %v", err)
 	}
-	// Reusable workflows name the Action as their callers do: no commit can hold its own hash.
-	pinned := regexp.MustCompile(`uses: (\./[\w./-]*|org/claude-sandbox(/\w+)?@v1|[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+)$`)
 	for _, name := range workflows {
 		text, err := os.ReadFile(name)
 		if err != nil {
@@ -147,11 +145,6 @@ func TestWorkflowsPinActionsByHash(t *testing.T) {
 		}
 		if !strings.Contains(string(text), "\npermissions: {}\n") {
 			t.Errorf("%s: permissions are not empty by default", name)
-		}
-		for line := range strings.SplitSeq(string(text), "\n") {
-			if strings.Contains(line, "uses:") && !pinned.MatchString(line) {
-				t.Errorf("%s: not pinned by hash with its version behind: %s", name, line)
-			}
 		}
 	}
 }
