@@ -60,10 +60,10 @@ func TestAJobInAContainer(t *testing.T) {
 	if !slices.ContainsFunc(api.Requests(), func(q fakeapi.Request) bool { return strings.Contains(q.Body, "KUMQUAT") }) {
 		t.Error("Claude does not know the project's skill")
 	}
-	if outputs, log := run(t, "INPUT_WORKSPACE_MODE=rw", true, "--hostname", "job"); !strings.Contains(outputs, "\nsetup_error\n") || !strings.Contains(log, "set workspace_mode: copy") {
+	if outputs, log := run(t, "INPUT_WORKSPACE_MODE=rw", true, "--hostname", "job"); !strings.Contains(outputs, "\nsetup_error\n") || !strings.Contains(log, "this job is in a container (container:), and the engine has the workspace at another path: set workspace_mode: copy") {
 		t.Errorf("rw: %s\n%s", outputs, log)
 	}
-	if outputs, log := run(t, "INPUT_WORKSPACE_MODE=rw", false); !strings.Contains(outputs, "\nsetup_error\n") || !strings.Contains(log, "/var/run/docker.sock:/var/run/docker.sock") {
+	if outputs, log := run(t, "INPUT_WORKSPACE_MODE=rw", false); !strings.Contains(outputs, "\nsetup_error\n") || !strings.Contains(log, "without its runner's engine: add volumes: /var/run/docker.sock:/var/run/docker.sock") {
 		t.Errorf("no engine: %s\n%s", outputs, log)
 	}
 }

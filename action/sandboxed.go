@@ -71,7 +71,7 @@ func (s Sandboxed) Run(ctx context.Context, job Job) (Report, error) {
 		return Report{Outcome: agent.Outcome{Conclusion: ConfigError, Message: err.Error()}}, err
 	}
 	if err != nil {
-		return setupFailed(hinted(err, host))
+		return setupFailed(s.hinted(err, host, job.Inputs))
 	}
 	defer e.Close()
 	cache, err := images.CacheDir()
@@ -103,7 +103,7 @@ func (s Sandboxed) Run(ctx context.Context, job Job) (Report, error) {
 		report.Notes = append(report.Notes, textsNote(job.Texts))
 	}
 	report.Facts = facts(ctx, e, plan) // none when somebody waits for the end
-	return report, hinted(err, host)
+	return report, s.hinted(err, host, job.Inputs)
 }
 
 // learned is what an allowlist lacks for a run that was open, by the firewall's records.
@@ -290,20 +290,18 @@ func reportOf(result *sandbox.Result, err error) Report {
 
 // hinted gives a failure the hint that fits a workflow: those of a run name
 // variables and flags.
-func hinted(err error, host *sandbox.Host) error {
+func (s Sandboxed) hinted(err error, host *sandbox.Host, in Inputs) error {
 	switch {
+	case err == nil:
+		return nil
 	case errors.Is(err, sandbox.ErrKey):
 		return diag.WithHint(err, "check the secret behind anthropic_api_key or claude_code_oauth_token, and that it belongs to %s",
 			host.Upstream)
-	case errors.Is(err, runplan.ErrElsewhere), errors.Is(err, runplan.ErrOwners):
-		return diag.WithHint(err, "set workspace_mode: copy, where the agent's changes are in patch_file alone: a job in a container, "+
-			"Docker-in-Docker and runners of Kubernetes (ARC) have other files than their engine, or other owners")
-	case errors.Is(err, engine.ErrUnavailable):
-		return diag.WithHint(err, "hosted Linux runners have an engine; give a job in a container its socket "+
-			"(volumes: /var/run/docker.sock:/var/run/docker.sock), ARC containerMode.type dind, and another runner Docker or Podman; "+
-			"DOCKER_HOST names an engine that is elsewhere")
 	case errors.Is(err, sandbox.ErrTimeout):
 		return diag.WithHint(err, "timeout_minutes sets it; the agent's work until then is in the workspace and in the transcript")
+	}
+	if way := wayOut(err, s.lookAround(in)); way != "" {
+		return diag.WithHint(err, "%s", way)
 	}
 	return err
 }

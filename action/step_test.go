@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -96,6 +97,12 @@ type stepRun struct {
 
 func startStep(t *testing.T, api *fakeapi.Server, inputs ...string) *stepRun {
 	t.Helper()
+	return startStepBy(t, nil, api, inputs...)
+}
+
+// startStepBy is startStep with a program before it.
+func startStepBy(t *testing.T, before []string, api *fakeapi.Server, inputs ...string) *stepRun {
+	t.Helper()
 	testenv.Slow(t)
 	t.Parallel()
 	bridgeGateway(t) // an engine is there
@@ -125,7 +132,8 @@ func startStep(t *testing.T, api *fakeapi.Server, inputs ...string) *stepRun {
 		"SBX_RUN_ID=" + s.id, "SBX_DEVC_UPSTREAM=" + server.URL,
 		"INPUT_PROMPT=Look around.", "INPUT_ANTHROPIC_API_KEY=" + testKey,
 	}, inputs...)
-	s.cmd = exec.Command(bin, "action", "run")
+	args := append(slices.Clone(before), bin, "action", "run")
+	s.cmd = exec.Command(args[0], args[1:]...)
 	s.cmd.Env, s.cmd.Stdout, s.cmd.Stderr = s.env, &s.log, &s.log
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -62,19 +62,13 @@ func checkShared(p *runplan.Plan, told surroundings, folder string) error {
 		if own {
 			return nil
 		}
-		return elsewhere("nothing shows that its kernel, which is another one, sees them")
+		return runplan.Elsewhere("nothing shows that its kernel, which is another one, sees them")
 	}
 	for _, m := range sources {
 		want, err := fileIDOf(m.Source)
 		if got, ok := told.Files[m.Target]; err != nil || !ok || got != want {
-			return elsewhere(fmt.Sprintf("%s is not what the container has at %s", m.Source, m.Target))
+			return runplan.Elsewhere(fmt.Sprintf("%s is not what the container has at %s", m.Source, m.Target))
 		}
 	}
 	return nil
-}
-
-func elsewhere(why string) error {
-	return diag.WithHint(fmt.Errorf("%w: %s", runplan.ErrElsewhere, why),
-		"--workspace clone works there on the last commit and --workspace copy on the folder as it is; or run sbx-devc on the engine's "+
-			"machine and outside of containers, where folders have the paths that the engine knows")
 }

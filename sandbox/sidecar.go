@@ -240,8 +240,8 @@ func imageError(err error, image string) error {
 	if errors.Is(err, engine.ErrNotFound) {
 		return diag.WithHint(err, "get the image with 'sbx-devc image pull %s', or build one with 'sbx-devc image build'", image)
 	}
-	if strings.Contains(err.Error(), "bind source path does not exist") { // here it does: this program is in a container
-		return fmt.Errorf("%w: %w", ErrNoStart, elsewhere(err.Error()))
+	if engine.NoSource(err) { // here it has one: this program is in a container
+		return fmt.Errorf("%w: %w", ErrNoStart, runplan.Elsewhere(err.Error()))
 	}
 	return err
 }

@@ -169,6 +169,30 @@ func denied(err error) bool {
 	return errors.Is(err, os.ErrPermission) || strings.Contains(err.Error(), "permission denied while trying to connect")
 }
 
+// Silence is how an engine did not answer.
+type Silence string
+
+// The ways.
+const (
+	Missing Silence = "missing" // nothing is at its address
+	Closed  Silence = "closed"  // its socket is not for this user
+	Silent  Silence = "silent"  // something is at its address, and does not answer
+	Unfit   Silence = "unfit"   // it answers and cannot be used, or what leads to it cannot be read
+)
+
+// SilenceOf reports in which way err is ErrUnavailable.
+func SilenceOf(err error) Silence {
+	switch {
+	case denied(err):
+		return Closed
+	case client.IsErrConnectionFailed(err) && errors.Is(err, fs.ErrNotExist):
+		return Missing
+	case client.IsErrConnectionFailed(err), errors.Is(err, context.DeadlineExceeded):
+		return Silent
+	}
+	return Unfit
+}
+
 // unavailable turns the failures of all attempts into one error whose hint
 // fits the commonest cause.
 func unavailable(failures []error, getenv func(string) string) error {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/mount"
 	"github.com/moby/moby/client"
 
 	"github.com/org/claude-sandbox/internal/diag"
@@ -92,4 +94,22 @@ func securityNames(options []string) (names []string) {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// noSource is what Docker says of a mount whose source its machine does not have.
+const noSource = "bind source path does not exist"
+
+// NoSource reports whether err is that of a container whose mount has no source on the
+// engine's machine.
+func NoSource(err error) bool { return strings.Contains(err.Error(), noSource) }
+
+// Lacks reports whether the engine surely has no file at an absolute path of its machine.
+// It is asked for a container of an image that cannot exist: Docker looks at the mounts
+// first, and makes nothing. Podman looks at the image first, so that it lacks nothing here.
+func (e *Engine) Lacks(ctx context.Context, path string) bool {
+	_, err := e.client.ContainerCreate(ctx, client.ContainerCreateOptions{
+		Config:     &container.Config{Image: "sha256:" + strings.Repeat("0", 64)},
+		HostConfig: &container.HostConfig{Mounts: []mount.Mount{{Type: mount.TypeBind, Source: path, Target: "/looked-for", ReadOnly: true}}},
+	})
+	return err != nil && NoSource(err)
 }

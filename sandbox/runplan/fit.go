@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,6 +19,13 @@ import (
 
 // ErrElsewhere reports an engine that has not this machine's files.
 var ErrElsewhere = errors.New("the engine is on another machine, or does not see the files of this one") // exit 69
+
+// Elsewhere is ErrElsewhere with what shows it, and what to do.
+func Elsewhere(why string) error {
+	return diag.WithHint(fmt.Errorf("%w: %s", ErrElsewhere, why),
+		"--workspace clone works there on the last commit and --workspace copy on the folder as it is; or run sbx-devc on the engine's "+
+			"machine and outside of containers, where folders have the paths that the engine knows")
+}
 
 // FitEngine adapts the plan to what an engine can do, and says why it cannot do the run,
 // before anything is brought to it or started there. To an engine that has not this
@@ -34,7 +42,8 @@ func (p *Plan) FitEngine(ctx context.Context, e *engine.Engine) error {
 	if err != nil {
 		return err
 	}
-	elsewhere := d.Remote || namesAnotherMachine(d, runtime.GOOS) || inContainerOf(ctx, e)
+	elsewhere := d.Remote || namesAnotherMachine(d, runtime.GOOS) || inContainerOf(ctx, e) ||
+		p.Place.Mode.IsCopy() && lacks(ctx, e, filepath.Dir(p.Asked.Tree))
 	if p.Place.Mode.IsCopy() && (elsewhere || ownsAsRoot(d)) {
 		p.carry()
 	}
@@ -48,10 +57,23 @@ func (p *Plan) FitEngine(ctx context.Context, e *engine.Engine) error {
 			"--workspace clone works there on the last commit, --workspace copy on the folder as it is and ro reads that, all without --mount; "+
 				"or use an engine of this machine (unset DOCKER_HOST, 'docker context use default')")
 	}
+	for _, m := range p.Project.Outermost() {
+		if lacks(ctx, e, m.Source) {
+			return Elsewhere(fmt.Sprintf("the engine at %s has no %s", e.Host(), m.Source))
+		}
+	}
 	if at < 0 && elsewhere {
 		p.KeepAccounts() // their sources are in the run's folder
 	}
 	return nil
+}
+
+// lacks reports whether the engine does not have a path of this machine, which may not be
+// there yet. Elsewhere than on Linux its virtual machine has other paths for this machine's
+// folders.
+func lacks(ctx context.Context, e *engine.Engine, path string) bool {
+	_, err := os.Stat(path)
+	return err == nil && runtime.GOOS == "linux" && e.Lacks(ctx, path)
 }
 
 // namesAnotherMachine reports an engine that is on a machine of another name, although its

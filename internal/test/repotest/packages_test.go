@@ -620,6 +620,8 @@ var allowed = map[string][]string{
 		"firewall/learn",
 		"firewall/report",
 		"internal/engine",
+		"internal/hostprogram",
+		"internal/mountinfo",
 		"internal/progress",
 		"sandbox",
 		"sandbox/changes",
