@@ -71,7 +71,7 @@ func progress(r io.Reader, w io.Writer) (id string, err error) {
 			return "", fmt.Errorf("reading the engine's progress: %w", err)
 		case m.Error != nil:
 			err := failedStep(m.Error.Message, append(trace.failed(), lastLines(classic.String())...))
-			return "", unpulled(cmp.Or(trace.unpulled(), base), err)
+			return "", unpulled(cmp.Or(trace.unpulled(err), base), err)
 		}
 		if m.ID == "moby.buildkit.trace" && m.Aux != nil {
 			var status []byte

@@ -56,6 +56,9 @@ func TestABaseImageThatCannotBePulled(t *testing.T) {
 		vertex := field(1, "sha256:a") + field(3, name)
 		return stream("failed to solve: "+raw, field(1, vertex+field(5, "")), field(1, vertex+field(5, "")+field(6, "")+field(7, raw)))
 	}
+	vertex := func(digest, name, failure string) string {
+		return field(1, digest) + field(3, name) + field(5, "") + field(6, "") + field(7, failure)
+	}
 	classic := func(step string) io.Reader {
 		return strings.NewReader(fmt.Sprintf("{\"stream\":%q}\n{\"errorDetail\":{\"message\":%q}}\n", step, raw))
 	}
@@ -63,9 +66,13 @@ func TestABaseImageThatCannotBePulled(t *testing.T) {
 		from        io.Reader
 		image, hint string // "" = it is not about a base image
 	}{
-		"BuildKit":          {asked("[internal] load metadata for docker.io/library/alpine:3"), "alpine:3", "'docker login' before"},
-		"PrivateRegistry":   {asked("[internal] load metadata for ghcr.io/a/b:1"), "ghcr.io/a/b:1", "'docker login ghcr.io' before"},
-		"SyntaxLine":        {asked("resolve image config for docker-image://docker.io/docker/dockerfile:9"), "docker/dockerfile:9", "'docker login' before"},
+		"BuildKit":        {asked("[internal] load metadata for docker.io/library/alpine:3"), "alpine:3", "'docker login' before"},
+		"PrivateRegistry": {asked("[internal] load metadata for ghcr.io/a/b:1"), "ghcr.io/a/b:1", "'docker login ghcr.io' before"},
+		"SyntaxLine":      {asked("resolve image config for docker-image://docker.io/docker/dockerfile:9"), "docker/dockerfile:9", "'docker login' before"},
+		"OneOfMany": {stream("failed to solve: "+raw,
+			field(1, vertex("a", "[internal] load metadata for docker.io/library/a:1", "context canceled")),
+			field(1, vertex("b", "[internal] load metadata for ghcr.io/a/b:1", raw)),
+			field(1, vertex("c", "[internal] load metadata for docker.io/library/c:1", "context canceled"))), "ghcr.io/a/b:1", "'docker login ghcr.io' before"},
 		"AnotherStep":       {asked("[2/2] RUN make"), "", ""},
 		"Classic":           {classic("Step 1/2 : FROM --platform=linux/amd64 localhost:5000/b AS x"), "localhost:5000/b", "'docker login localhost:5000' before"},
 		"Podman":            {classic("STEP 1/2: FROM alpine"), "alpine", "'docker login' before"},

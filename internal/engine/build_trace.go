@@ -138,11 +138,13 @@ func (t *trace) failed() []string {
 	return out
 }
 
-// unpulled is the image of which a step that failed asked the registry; "" = none did.
-func (t *trace) unpulled() string {
+// unpulled is the image of which the step that made the build fail asked the registry;
+// "" = none did. Other steps fail with it: the builder asks for all images at once, and
+// leaves the others when it lacks one.
+func (t *trace) unpulled(failure error) string {
 	for _, s := range t.steps {
 		for _, asks := range []string{"[internal] load metadata for ", "resolve image config for docker-image://", "resolve image config for "} {
-			if image, ok := strings.CutPrefix(s.name, asks); ok && s.failure != "" {
+			if image, ok := strings.CutPrefix(s.name, asks); ok && s.failure != "" && strings.Contains(failure.Error(), s.failure) {
 				return image
 			}
 		}
