@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -56,6 +57,11 @@ func (d *decoder) want(n *jsonc.Node, kind jsonc.Kind, what string) bool {
 // object reads the members of n by known and reports every name that known
 // lacks and every required one that is missing.
 func (d *decoder) object(n *jsonc.Node, known fields, required ...string) {
+	d.objectWith(func(string) string { return "" }, n, known, required...)
+}
+
+// objectWith is object with a hint for some of the names that known lacks; "" = none.
+func (d *decoder) objectWith(hintOf func(name string) string, n *jsonc.Node, known fields, required ...string) {
 	names := slices.Sorted(maps.Keys(known))
 	if !d.want(n, jsonc.Object, "an object") {
 		return
@@ -69,6 +75,7 @@ func (d *decoder) object(n *jsonc.Node, known fields, required ...string) {
 		if best := diag.Suggest(m.Name, names); best != "" {
 			hint = fmt.Sprintf("did you mean %q?", best)
 		}
+		hint = cmp.Or(hintOf(m.Name), hint)
 		d.at(place{d.doc, m.NameStart, m.NameEnd, m.Value.Pointer}, RuleUnknown, "unknown setting "+quote(m.Name), hint)
 	}
 	for _, name := range required {

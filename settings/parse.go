@@ -236,7 +236,7 @@ func (d *decoder) limits(n *jsonc.Node, l *Limits) {
 
 func (d *decoder) server(n *jsonc.Node) MCPServer {
 	var s MCPServer
-	d.object(n, fields{
+	d.objectWith(MCPKeyHint, n, fields{
 		"name": func(n *jsonc.Node) {
 			if d.text(n, &s.Name) && !IsMCPName(s.Name) {
 				d.node(n, RuleValue, n.Where()+" is not the name of a server", "letters, digits, _ and -, at most 64")

@@ -65,6 +65,8 @@ func TestParseRefuses(t *testing.T) {
 	tests := []struct{ name, src, want, hint string }{
 		{"unknown name", `{"netwrok": {}}`, `1:2: error: unknown setting "netwrok" [SBX201]`, `did you mean "network"?`},
 		{"mistyped deny opens nothing", `{"network": {"denny": ["a.example"]}}`, `1:14: error: unknown setting "denny" [SBX201]`, `did you mean "deny"?`},
+		{"hosts of an MCP server", `{"mcp": {"servers": [{"name": "a", "command": "x", "network": {"mode": "none"}}]}}`,
+			`1:52: error: unknown setting "network" [SBX201]`, "it shares the agent's network"},
 		{"unlike anything", `{"frobnicate": 1}`, `1:2: error: unknown setting "frobnicate" [SBX201]`, "accepted: $schema, budgets, env, envPrefixes"},
 		{"root is an array", `[]`, `1:1: error: the file must be an object, not an array [SBX202]`, ""},
 		{"text for a list", `{"network": {"allow": "a.example"}}`, `1:23: error: network.allow must be an array, not a string [SBX202]`, ""},

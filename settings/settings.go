@@ -3,6 +3,7 @@ package settings
 import (
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/org/claude-sandbox/credproxy/spending"
@@ -100,6 +101,17 @@ var mcpName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // IsMCPName reports whether Claude Code takes name for a server's.
 func IsMCPName(name string) bool { return mcpName.MatchString(name) }
+
+// MCPKeyHint is what helps whoever gave a server a key for hosts of its own; "" for any
+// other key.
+func MCPKeyHint(key string) string {
+	switch strings.ToLower(key) {
+	case "network", "policy", "allow", "deny", "presets", "whitelist", "hosts", "alloweddomains", "permissions", "sandbox":
+		return "a server has no policy of its own: it shares the agent's network; one that may reach less than the agent, or more, " +
+			"runs outside of the sandbox, behind --mcp-passthrough"
+	}
+	return ""
+}
 
 // MergeMCPServers returns the servers of both lists, each name once: top's counts.
 func MergeMCPServers(base, top []MCPServer) []MCPServer {

@@ -176,6 +176,7 @@ func strict(n *yaml.Node, s *settings.MCPServer) error {
 			if best := diag.Suggest(key, known); best != "" {
 				hint = fmt.Sprintf("did you mean %q?", best)
 			}
+			hint = cmp.Or(settings.MCPKeyHint(key), hint)
 			return diag.WithHint(mistakeAt(n.Content[i], "%q is not known", key), "%s", hint)
 		}
 	}

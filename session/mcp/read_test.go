@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/settings"
 )
 
@@ -70,6 +71,15 @@ func TestMistakesAreNamed(t *testing.T) {
 		_, err := Read("f", []byte(text))
 		if err == nil || !strings.Contains(err.Error(), part) || strings.Contains(err.Error(), secret) {
 			t.Errorf("%q: got %v, want %q", text, err, part)
+		}
+	}
+}
+
+func TestAServersOwnPolicyIsAnswered(t *testing.T) {
+	for _, text := range []string{`{"mcpServers":{"a":{"command":"x","network":"none"}}}`, "- {name: a, command: x, allowedDomains: [b.example]}"} {
+		_, err := Read("f", []byte(text))
+		if hint := diag.HintOf(err); !strings.Contains(hint, "--mcp-passthrough") {
+			t.Errorf("%q: %v, hint %q", text, err, hint)
 		}
 	}
 }
