@@ -192,6 +192,16 @@ func TestAttackAModelsNameFillsTheLedger(t *testing.T) {
 	if got := f.ask(t, ofModel(strings.Repeat("x", maxModelName))); got.status != http.StatusOK || len(ledger.entries) == 0 {
 		t.Errorf("%d, noted %d", got.status, len(ledger.entries))
 	}
+	for i := range maxModels + 20 { // a sum has a line for each name
+		f.ask(t, ofModel(fmt.Sprint("model-", i)))
+	}
+	names := map[string]bool{}
+	for _, e := range ledger.entries {
+		names[e.Model] = true
+	}
+	if len(names) > maxModels+1 || !names[spending.OtherModels] {
+		t.Errorf("%d names are in the ledger", len(names))
+	}
 }
 
 // Runs that go on side by side have one budget.

@@ -32,16 +32,14 @@ type meter struct {
 // agent's.
 const maxModels = 64
 
-// otherModels is the name of those beyond maxModels.
-const otherModels = "others"
-
 // change replaces what is counted of one answer: was by now.
 func (m *meter) change(was, now spending.Spent) {
 	m.mu.Lock()
-	name, sum := m.of(was.Model)
-	m.byModel[name] = sum.Less(was)
-	name, sum = m.of(now.Model)
-	m.byModel[name] = sum.Add(now)
+	var sum spending.Spent
+	was.Model, sum = m.of(was.Model)
+	m.byModel[was.Model] = sum.Less(was)
+	now.Model, sum = m.of(now.Model)
+	m.byModel[now.Model] = sum.Add(now)
 	m.mu.Unlock()
 	if m.ledger == nil {
 		return
@@ -70,7 +68,7 @@ func (m *meter) of(model string) (name string, sum spending.Spent) {
 		m.byModel = map[string]spending.Spent{}
 	}
 	if _, known := m.byModel[model]; !known && len(m.byModel) >= maxModels {
-		model = otherModels
+		model = spending.OtherModels
 	}
 	sum = m.byModel[model]
 	sum.Model = model
@@ -82,7 +80,7 @@ func (m *meter) sum(counts func(model string) bool) (total spending.Spent) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for model, s := range m.byModel {
-		if model == otherModels || counts(model) {
+		if model == spending.OtherModels || counts(model) {
 			total = total.Add(s)
 		}
 	}

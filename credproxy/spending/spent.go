@@ -16,6 +16,10 @@ type Spent struct {
 	USD float64 `json:"usd"`
 }
 
+// OtherModels is the name of all models of a run beyond those that are counted apart. They
+// count in every budget.
+const OtherModels = "others"
+
 // Add returns the sum. The Model stays.
 func (s Spent) Add(o Spent) Spent { return s.plus(o, 1) }
 
@@ -45,6 +49,6 @@ type Ledger interface {
 	Add(Spent) error
 
 	// Sum returns what was spent in a period that is not PerRun, by the models
-	// that counts takes.
+	// that counts takes and by OtherModels.
 	Sum(per Period, counts func(model string) bool) (Spent, error)
 }

@@ -6,8 +6,10 @@
 //	usage ───────────── Read ◄──┘
 //
 // There is one file for each day, to which runs append a line for what an answer
-// of the model used. A line is written at once and whole, so no lock is needed and
-// a run that is killed loses nothing but the answer under way.
+// of the model used. A line is written at once and whole, so a run that is killed loses
+// nothing but the answer under way. The run holds the file meanwhile, with a lock that ends
+// with it. From a megabyte on it puts sums for each run, project and model into the file's
+// place, which takes the name as a whole. No number of cheap requests fills it.
 //
 // A file that cannot be read or written is an error: a budget that cannot be counted
 // has no room. A line that a full disk cut counts nothing; the run that wrote it was

@@ -2,9 +2,11 @@ package ledger
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/org/claude-sandbox/credproxy/spending"
 	"github.com/org/claude-sandbox/internal/filekind"
+	"github.com/org/claude-sandbox/internal/filelock"
 )
 
 // Entry is what one answer of the model used, or a correction of that.
@@ -34,11 +37,15 @@ type Ledger struct {
 
 	mu   sync.Mutex
 	days map[string]*day // by the name of the file
+	// sumAt is the size of a day's file, in bytes, at which sums take the place of its entries;
+	// sumFrom where that is more.
+	sumAt int64
 }
 
 // day is what was read of a file.
 type day struct {
-	read    int64 // bytes
+	head    []byte // its first bytes: another file in its place has others
+	read    int64  // bytes
 	all     map[string]spending.Spent
 	project map[string]spending.Spent // those of the run's project; both by model
 }
@@ -49,8 +56,12 @@ const (
 	suffix    = ".jsonl"
 )
 
-// maxDay bounds the file of a day, in bytes: some 400,000 answers.
+// maxDay bounds the file of a day, in bytes.
 const maxDay = 64 << 20
+
+// patience is how long an entry waits for those of other runs. Each takes far less than a
+// millisecond, and sums of a large file some tenths of a second.
+const patience = 10 * time.Second
 
 // Open returns the ledger in a folder, which is made when something is added.
 func Open(dir, run, project string, now func() time.Time) *Ledger {
@@ -59,22 +70,45 @@ func Open(dir, run, project string, now func() time.Time) *Ledger {
 
 // Add appends an entry to the file of today.
 func (l *Ledger) Add(s spending.Spent) error {
+	if err := l.add(s); err != nil {
+		return fmt.Errorf("noting what a run spends: %w", err)
+	}
+	return nil
+}
+
+func (l *Ledger) add(s spending.Spent) (err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	now := l.now()
 	line, err := json.Marshal(Entry{At: now.UTC(), Run: l.run, Project: l.project, Spent: s})
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(l.dir, 0o700); err != nil {
-		return fmt.Errorf("noting what a run spends: %w", err)
+		return err
 	}
-	f, err := os.OpenFile(filepath.Join(l.dir, now.Format(dayForm)+suffix), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, errors.New("another run holds the file and writes nothing"))
+	defer cancel()
+	name := filepath.Join(l.dir, now.Format(dayForm)+suffix)
+	f, err := filelock.Wait(ctx, name)
 	if err != nil {
-		return fmt.Errorf("noting what a run spends: %w", err)
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	end, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
 	}
 	// The line's own beginning keeps it apart from one that was cut.
-	_, err = f.Write(slices.Concat([]byte("\n"), line, []byte("\n")))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("noting what a run spends: %w", err)
+	if _, err := f.Write(slices.Concat([]byte("\n"), line, []byte("\n"))); err != nil {
+		return err
+	}
+	if end > max(l.sumAt, sumFrom) {
+		size, err := putSums(name)
+		if err != nil { // the entries are there as before
+			size = end
+		}
+		l.sumAt = 2 * size
 	}
 	return nil
 }
@@ -105,7 +139,7 @@ func (l *Ledger) Sum(per spending.Period, counts func(model string) bool) (total
 			of = d.project
 		}
 		for model, s := range of {
-			if counts(model) {
+			if counts(model) || model == spending.OtherModels {
 				total = total.Add(s)
 			}
 		}
@@ -113,22 +147,39 @@ func (l *Ledger) Sum(per spending.Period, counts func(model string) bool) (total
 	return total, nil
 }
 
-// day returns what a file holds. It reads what came since the last time.
+// day returns what a file holds. It reads what came since the last time, or all of it when
+// sums have taken its place.
 func (l *Ledger) day(name string) (*day, error) {
+	f, size, err := open(filepath.Join(l.dir, name))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	head := make([]byte, min(size, headSize))
+	if _, err := f.ReadAt(head, 0); err != nil {
+		return nil, fmt.Errorf("reading what runs spent: %w", err)
+	}
 	d := l.days[name]
-	if d == nil {
+	if d == nil || !bytes.HasPrefix(head, d.head) && bytes.HasPrefix(head, []byte(sumsBegin)) {
 		d = &day{all: map[string]spending.Spent{}, project: map[string]spending.Spent{}}
 		l.days[name] = d
 	}
-	read, err := entries(filepath.Join(l.dir, name), d.read, func(e Entry) {
+	if size < d.read || !bytes.HasPrefix(head, d.head) {
+		return nil, fmt.Errorf("reading what runs spent: %s lost what was in it", name)
+	}
+	d.head = head
+	d.read, err = entries(f, d.read, size, func(e Entry) {
 		d.all[e.Model] = d.all[e.Model].Add(e.Spent)
 		if e.Project == l.project {
 			d.project[e.Model] = d.project[e.Model].Add(e.Spent)
 		}
 	})
-	d.read = read
 	return d, err
 }
+
+// headSize is how much of a file's beginning tells it from another one, in bytes: more than
+// the first line of sums.
+const headSize = 64
 
 // Read calls yield for each entry of the ledger in a folder since the day of a time, in
 // the order of the days.
@@ -141,19 +192,21 @@ func Read(dir string, since time.Time, yield func(Entry)) error {
 		if name < since.Format(dayForm) {
 			continue
 		}
-		if _, err := entries(filepath.Join(dir, name), 0, yield); err != nil {
+		if err := readAll(filepath.Join(dir, name), yield); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Prune removes the files of days before a time.
+// Prune removes the files of days before a time, and sums that a run began before it and never
+// put into their place.
 func Prune(dir string, before time.Time) error {
 	names, err := files(dir)
 	if err != nil {
 		return err
 	}
+	err = removeUnfinished(dir, before)
 	for _, name := range names {
 		if strings.TrimSuffix(name, suffix) < before.Format(dayForm) {
 			err = errors.Join(err, os.Remove(filepath.Join(dir, name)))
@@ -180,27 +233,43 @@ func files(dir string) (names []string, err error) {
 	return names, nil
 }
 
-// entries reads the lines of a file from a place on, and returns where it stopped: a
-// line without an end is still being written.
-func entries(name string, from int64, yield func(Entry)) (read int64, err error) {
-	fail := func(err error) (int64, error) { return from, fmt.Errorf("reading what runs spent: %w", err) }
+// open opens a file of the ledger and returns its size in bytes.
+func open(name string) (*os.File, int64, error) {
+	fail := func(err error) (*os.File, int64, error) {
+		return nil, 0, fmt.Errorf("reading what runs spent: %w", err)
+	}
 	f, err := filekind.Open(name)
 	if err != nil {
 		return fail(err)
 	}
-	defer f.Close()
 	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return fail(err)
-	case info.Size() > maxDay:
-		return fail(fmt.Errorf("%s is larger than %d bytes", name, maxDay))
-	case info.Size() < from:
-		return fail(fmt.Errorf("%s became shorter", name))
+	if err == nil && info.Size() > maxDay {
+		err = fmt.Errorf("%s is larger than %d bytes", name, maxDay)
 	}
-	text := make([]byte, info.Size()-from)
-	if _, err := f.ReadAt(text, from); err != nil {
+	if err != nil {
+		f.Close()
 		return fail(err)
+	}
+	return f, info.Size(), nil
+}
+
+// readAll calls yield for each entry of a file.
+func readAll(name string, yield func(Entry)) error {
+	f, size, err := open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = entries(f, 0, size, yield)
+	return err
+}
+
+// entries reads the lines of a file from a place to another, and returns where it stopped: a
+// line without an end is still being written.
+func entries(f io.ReaderAt, from, to int64, yield func(Entry)) (read int64, err error) {
+	text := make([]byte, to-from)
+	if _, err := f.ReadAt(text, from); err != nil {
+		return from, fmt.Errorf("reading what runs spent: %w", err)
 	}
 	for {
 		line, rest, whole := bytes.Cut(text, []byte("\n"))
@@ -208,7 +277,7 @@ func entries(name string, from int64, yield func(Entry)) (read int64, err error)
 			return from, nil
 		}
 		var e Entry
-		if json.Unmarshal(line, &e) == nil {
+		if json.Unmarshal(line, &e) == nil && !e.Zero() {
 			yield(e)
 		}
 		from, text = from+int64(len(line))+1, rest

@@ -49,6 +49,13 @@ func TestPeriods(t *testing.T) {
 	if got, err := one.Sum(spending.PerDay, func(m string) bool { return m == "haiku" }); got.Requests != 2 || got.USD != 0.5 || err != nil {
 		t.Errorf("of one model: %+v %v", got, err)
 	}
+	others := Open(t.TempDir(), "r", "/a", func() time.Time { return noon })
+	if err := others.Add(spent(spending.OtherModels, 3, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := others.Sum(spending.PerDay, func(string) bool { return false }); got.Requests != 3 || err != nil {
+		t.Errorf("of models without a name of their own: %+v %v", got, err)
+	}
 	var read int
 	if err := Read(dir, noon.AddDate(0, 0, -1), func(Entry) { read++ }); read != 4 || err != nil {
 		t.Errorf("%d entries since yesterday, %v", read, err)

@@ -566,7 +566,7 @@ var allowed = map[string][]string{
 		"workspace/copytree",
 		"workspace/gitdir",
 	},
-	"session/ledger":  {"credproxy/spending"},
+	"session/ledger":  {"credproxy/spending", "internal/filelock"},
 	"session/mcp":     {"settings"},
 	"session/migrate": {"settings"},
 	"session/worker": {
