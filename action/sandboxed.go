@@ -297,6 +297,8 @@ func (s Sandboxed) hinted(err error, host *sandbox.Host, in Inputs) error {
 	case errors.Is(err, sandbox.ErrKey):
 		return diag.WithHint(err, "check the secret behind anthropic_api_key or claude_code_oauth_token, and that it belongs to %s",
 			host.Upstream)
+	case errors.Is(err, sandbox.ErrUpstream):
+		return diag.WithHint(err, "check this runner's network and proxy settings, and anthropic_base_url if it is set")
 	case errors.Is(err, sandbox.ErrTimeout):
 		return diag.WithHint(err, "timeout_minutes sets it; the agent's work until then is in the workspace and in the transcript")
 	}

@@ -268,6 +268,9 @@ func TestAnAPIThatCannotBeReachedFailsTheStep(t *testing.T) {
 	if !strings.Contains(s.file("output"), "gateway.invalid") {
 		t.Errorf("%s\n%s", s.file("output"), s.log.String())
 	}
+	if log := s.log.String(); !strings.Contains(log, "anthropic_base_url") || strings.Contains(log, "SBX_DEVC_UPSTREAM") {
+		t.Errorf("the hint is for another program's users:\n%s", log)
+	}
 }
 
 func TestANetworkOfServicesThatIsNotThere(t *testing.T) {
@@ -389,22 +392,49 @@ func TestAnOAuthToken(t *testing.T) {
 	}
 }
 
-// A step asks Bedrock by the variables of Claude Code, whose key is in no file and not with the agent.
-func TestAStepOnBedrock(t *testing.T) {
-	const key = "bedrock-api-key-not-a-real-one-0123456789"
-	cloud := &fakeapi.Cloud{API: &fakeapi.Server{Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"cat /proc/*/environ 2>/dev/null | tr '\\0' ' '"}}}, Final: "done at Bedrock"}}}
+// stepInCloud asks a cloud by the variables of Claude Code, whose secret is in no file, not with the
+// agent, and masked.
+func stepInCloud(t *testing.T, secret, path string, variables ...string) {
+	t.Helper()
+	look := `echo keys with the agent: $(cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\0' '\n' | grep -c '[` + secret[:1] + `]` + secret[1:12] + `')`
+	cloud := &fakeapi.Cloud{API: &fakeapi.Server{Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{look}}}, Final: "done in the cloud"}}}
 	server := httptest.NewServer(cloud)
 	defer server.Close()
-	s := startStep(t, &fakeapi.Server{}, "INPUT_ANTHROPIC_API_KEY=", "CLAUDE_CODE_USE_BEDROCK=1", "AWS_REGION=eu-central-1",
-		"ANTHROPIC_BEDROCK_BASE_URL="+server.URL, "AWS_BEARER_TOKEN_BEDROCK="+key)
+	for i, v := range variables {
+		variables[i] = strings.Replace(v, "=ITS", "="+server.URL, 1)
+	}
+	s := startStep(t, &fakeapi.Server{}, append(variables, "INPUT_ANTHROPIC_API_KEY=")...)
 	s.wantConclusion(0, "success")
 	arrived := cloud.Arrived()
-	if len(arrived) < 2 || !strings.HasPrefix(arrived[0], "Bearer "+key+" /model/") || !strings.Contains(s.log.String(), "::add-mask::"+key+"\n") {
-		t.Errorf("arrived %q\n%s", arrived, s.log.String())
+	for _, got := range arrived {
+		if !strings.HasPrefix(got, "Bearer "+secret+" "+path) {
+			t.Errorf("arrived %q", got)
+		}
 	}
-	if left := command(t, s.dir, "sh", "-c", "grep -rlF '"+key+"' . || true"); left != "" {
-		t.Errorf("the key is in %s", left)
+	if len(arrived) < 2 || !strings.Contains(s.log.String(), "::add-mask::"+secret+"\n") || !strings.Contains(s.file("output"), "done in the cloud") {
+		t.Errorf("%d requests arrived\n%s", len(arrived), s.log.String())
 	}
+	if spent := s.output("metered_cost_usd"); spent == "" || spent == "0" {
+		t.Errorf("it is metered as %q", spent)
+	}
+	transcript, err := os.ReadFile(s.output("execution_file"))
+	if err != nil || !bytes.Contains(transcript, []byte(`keys with the agent: 0"`)) {
+		t.Errorf("%v: %s", err, transcript)
+	}
+	if left := command(t, s.dir, "sh", "-c", "grep -rlF '"+secret+"' . || true"); left != "" {
+		t.Errorf("the secret is in %s", left)
+	}
+}
+
+func TestAStepOnBedrock(t *testing.T) {
+	const key = "bedrock-api-key-not-a-real-one-0123456789"
+	stepInCloud(t, key, "/model/", "CLAUDE_CODE_USE_BEDROCK=1", "AWS_REGION=eu-central-1", "ANTHROPIC_BEDROCK_BASE_URL=ITS", "AWS_BEARER_TOKEN_BEDROCK="+key)
+}
+
+func TestAStepOnVertex(t *testing.T) {
+	const token = "ya29.vertex-access-token-not-a-real-one"
+	stepInCloud(t, token, "/v1/projects/acme-1/locations/europe-west1/publishers/anthropic/models/", "CLAUDE_CODE_USE_VERTEX=1",
+		"CLOUD_ML_REGION=europe-west1", "ANTHROPIC_VERTEX_PROJECT_ID=acme-1", "ANTHROPIC_VERTEX_BASE_URL=ITS/v1", "ANTHROPIC_AUTH_TOKEN="+token)
 }
 
 func TestRefusedHostFailsTheStepWhenAsked(t *testing.T) {
