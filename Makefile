@@ -132,7 +132,9 @@ lint: setup build cross ## gofmt, vet, staticcheck, actionlint, shellcheck, cros
 	go vet ./...
 	$(TOOLS)/bin/staticcheck ./...
 	$(TOOLS)/bin/actionlint
-	git ls-files -z scripts .ci features templates/src | xargs -0 grep -lZE '^#!.*sh$$|^# shellcheck shell=' | xargs -0 shellcheck -x
+	@# The examples of the pages, too, with the scripts in them.
+	go test -run '^TestActionlintTakesTheExamples$$' ./action
+	{ git ls-files -z '*.sh'; git grep -lzE '^#!.*sh$$' -- ':!*.md' ':!*.go' ':!*.txtar'; } | sort -zu | xargs -0 shellcheck -x
 
 .PHONY: cross
 cross: ## compile sbx-devc for the other systems it runs on, and tests for Windows, which has the least of unix

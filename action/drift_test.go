@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v4"
 )
 
 // actionFile is what the tests need of action.yml: names below inputs and
@@ -109,6 +111,32 @@ func TestOutputsOfActionFileCodeAndDocsAgree(t *testing.T) {
 	}
 	if len(written) != len(f.outputs) {
 		t.Errorf("the code writes %v, action.yml has %v", written, f.outputs)
+	}
+}
+
+// The default in a row of docs/action.md is the Action's.
+func TestDefaultsOfThePageAreTheActions(t *testing.T) {
+	docs, rows := repoFile(t, "docs/action.md"), 0
+	for _, file := range []string{"action.yml", "apply/action.yml", "comment/action.yml"} {
+		var f struct {
+			Inputs map[string]struct {
+				Default string `yaml:"default"`
+			} `yaml:"inputs"`
+		}
+		if err := yaml.Unmarshal([]byte(repoFile(t, file)), &f); err != nil {
+			t.Fatal(err)
+		}
+		for name, in := range f.Inputs {
+			if in.Default == "" || strings.HasPrefix(in.Default, "${{") {
+				continue
+			}
+			if rows++; !strings.Contains(docs, "\n| `"+name+"` | `"+in.Default+"` |") {
+				t.Errorf("docs/action.md does not say that %s of %s is %s by default", name, file, in.Default)
+			}
+		}
+	}
+	if rows < 15 {
+		t.Errorf("%d defaults", rows)
 	}
 }
 

@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # The engine lets sessions in a moment before the firewall is up. A login shell
 # reads the user's files, which the agent may have written for this moment; so
 # it waits until sbx-init has closed the network, and gives up rather than go on.
