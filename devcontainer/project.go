@@ -88,7 +88,8 @@ func Load(tree Tree, name, file string) (*Project, error) {
 	if dockerfileName.MatchString(path.Base(name)) {
 		return bareDockerfile(file, src), nil
 	}
-	p := &Project{Location: Location{Tree: tree, Dir: path.Dir(name), name: path.Base(name), base: filepath.Dir(file)}}
+	p := &Project{Location: Location{Tree: listed{tree, map[string][]string{}}, Dir: path.Dir(name), name: path.Base(name),
+		base: filepath.Dir(file)}}
 	p.Home = projectFolder(p.Dir)
 	if p.Dir != "." {
 		p.Folder = path.Base(p.Dir)

@@ -141,8 +141,11 @@ func (m Memory) Kind(name string) Kind {
 	if _, ok := m[name]; ok {
 		return File
 	}
-	if len(m.List(name)) > 0 {
-		return Folder
+	below := name + "/"
+	for file := range m {
+		if name == "." || strings.HasPrefix(file, below) {
+			return Folder
+		}
 	}
 	return Nothing
 }
@@ -161,6 +164,32 @@ func (m Memory) List(dir string) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(seen))
+}
+
+// listed is a Tree that reads each folder once: a file of somebody else's can make rules ask for the same one very
+// often. It is not safe for concurrent use.
+type listed struct {
+	Tree
+	lists map[string][]string
+}
+
+func (l listed) List(dir string) []string {
+	list, known := l.lists[dir]
+	if !known {
+		list = l.Tree.List(dir)
+		l.lists[dir] = list
+	}
+	return list
+}
+
+func (l listed) executable(name string) (yes, known bool) { return Executable(l.Tree, name) }
+
+func (l listed) absent(name string) bool { return isAbsent(l.Tree, name) }
+
+// HasEntry reports whether a folder of the tree lists a name, whatever stands behind it: a link that leads nowhere, too.
+func HasEntry(t Tree, name string) bool {
+	_, has := slices.BinarySearch(t.List(path.Dir(name)), path.Base(name))
+	return has
 }
 
 // LeavesTree reports whether a cleaned name leads out of the tree.

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
-	"slices"
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
@@ -42,7 +40,7 @@ func (p *Project) Unreadable(full string, src []byte, err error) string {
 	case p.Tree.Kind(full) == Folder:
 		return "it is a folder"
 	case errors.Is(err, fs.ErrNotExist) && p.Tree.Kind(full) == Nothing:
-		if slices.Contains(p.Tree.List(path.Dir(full)), path.Base(full)) {
+		if HasEntry(p.Tree, full) {
 			return "it is no regular file, or a link that leads nowhere or out of the repository"
 		}
 		return ""

@@ -18,6 +18,9 @@ const (
 	MaxSize   = 1 << 20 // bytes of the file
 	maxStages = 1000
 	maxWork   = 2 << 20 // bytes that variables stand for, in the whole file
+	// maxHistories bounds the bytes of the instructions that stages take over from those they build on: rules look at
+	// each stage with all that is below it.
+	maxHistories = 8 << 20
 )
 
 // File is a Dockerfile.
@@ -71,6 +74,7 @@ type Stage struct {
 	Args, Env map[string]string
 	shell     []string
 	work      *budget.Budget
+	size      int // bytes of its instructions, with those of its parents
 }
 
 // Instruction is one instruction with its place.

@@ -32,7 +32,7 @@ type Options struct {
 // Parse reads a Dockerfile; name is only quoted.
 func Parse(name string, src []byte, options Options) *File {
 	f := &File{Doc: jsonc.Text(name, src), Args: map[string]string{}, work: budget.New(maxWork)}
-	p := &reader{file: f, src: src, options: options}
+	p := &reader{file: f, src: src, options: options, histories: budget.New(maxHistories)}
 	if len(src) > MaxSize {
 		f.rest = "the file is larger than " + strconv.Itoa(MaxSize) + " bytes"
 		return f
@@ -55,7 +55,10 @@ func Parse(name string, src []byte, options Options) *File {
 			f.rest = fmt.Sprintf("the file has more than %d stages", maxStages)
 			break
 		}
-		p.instruction(node)
+		if p.instruction(node); p.histories.Spent() {
+			f.rest = fmt.Sprintf("stages that build on others stand for more than %d bytes", maxHistories)
+			break
+		}
 	}
 	if len(f.Stages) == 0 && len(f.Problems) == 0 {
 		f.Problems = append(f.Problems, Problem{Message: "there is no FROM"})
@@ -73,7 +76,9 @@ type reader struct {
 	lex     *lexer.Lex
 	escape  rune
 	stage   *Stage // the one being read
-	checks  *checker
+	// histories are the bytes that stages may take over.
+	histories *budget.Budget
+	checks    *checker
 	// headless says that something stands before the first FROM, which is said once.
 	headless bool
 	read     []*Instruction // that BuildKit takes
@@ -132,6 +137,7 @@ func (p *reader) instruction(node *parser.Node) {
 	p.convert(i)
 	i.User, i.Shell = p.stage.User, p.stage.shell
 	p.stage.Instructions = append(p.stage.Instructions, i)
+	p.stage.size += len(i.src)
 	switch c := command.(type) {
 	case *instructions.ArgCommand:
 		p.args(c, p.stage.Args, p.stage.variables())
@@ -176,7 +182,8 @@ func (p *reader) begin(i *Instruction, from *instructions.Stage) {
 	}
 	switch {
 	case s.Parent != nil:
-		s.User, s.shell = s.Parent.User, s.Parent.shell
+		s.User, s.shell, s.size = s.Parent.User, s.Parent.shell, s.Parent.size
+		p.histories.Spend(s.size)
 		if p.file.work.Spend(perVariable * len(s.Parent.Env)) {
 			maps.Copy(s.Env, s.Parent.Env)
 		}

@@ -76,6 +76,19 @@ func hostiles() []hostile {
 		{"a large value in COPY", builtFrom("FROM a:1\nENV A=" + line + "\n" + repeated(20_000, func(int) string { return "COPY $A.sh$A.sh /\n" }) + "ENTRYPOINT [\"/sbx-init\"]\n"), "SBX109"},
 		{"20,000 stages", builtFrom(repeated(20_000, func(i int) string { return fmt.Sprintf("FROM a:1 AS s%d\n", i) })), "SBX109"},
 		{"a chain of 20,000 stages", builtFrom("FROM a:1 AS s0\n" + repeated(20_000, func(i int) string { return fmt.Sprintf("FROM s%d AS s%d\nENTRYPOINT [\"/sbx-init\"]\n", i, i+1) })), "SBX109"},
+		{"many stages on a long one", builtFrom("FROM debian:13 AS s0\n" + repeated(10_000, func(i int) string { return fmt.Sprintf("RUN useradd u%d && pip install x\n", i) }) +
+			repeated(900, func(i int) string { return fmt.Sprintf("FROM s0 AS l%d\nRUN a\n", i) }) + "FROM a:1\n" + repeated(900, func(i int) string { return fmt.Sprintf("COPY --from=l%d a /\n", i) })), "SBX109"},
+		{"owners that no step makes", builtFrom("FROM debian:13\n" + repeated(15_000, func(i int) string { return fmt.Sprintf("RUN echo v%d\nCOPY --chown=u%d a /b\n", i, i) })), "SBX703"},
+		{"owners that late steps make", builtFrom("FROM debian:13\n" + repeated(15_000, func(i int) string { return fmt.Sprintf("RUN useradd u%d\n", 14_999-i) }) +
+			repeated(15_000, func(i int) string { return fmt.Sprintf("COPY --chown=u%d a /b\n", i) })), ""},
+		{"names near many others", builtFrom("FROM a:1\n" + repeated(15_000, func(i int) string { return fmt.Sprintf("ENV ABCD%d=x\nLABEL x=$ABED%d\n", i, i) })), "SBX740"},
+		{"one ENV of many variables", builtFrom("FROM a:1\nENV" + repeated(20_000, func(i int) string { return fmt.Sprintf(" A%d=$A%d \\\n", i, i+1) }) + " B=c\n"), ""},
+		{"modes of many scripts", func() devcontainer.Memory {
+			out := builtFrom("FROM debian:13\n" + repeated(10_000, func(i int) string { return fmt.Sprintf("COPY a%d.sh /\n", i) }) +
+				repeated(10_000, func(i int) string { return fmt.Sprintf("RUN chmod +x /b%d.sh && python /a%d.py\n", i, i) }))()
+			out[".devcontainer/a1.sh"] = ""
+			return out
+		}, "SBX729"},
 		{"variables times stages", builtFrom("FROM a:1 AS s0\n" + repeated(1_000, func(i int) string { return fmt.Sprintf("ENV A%d=\n", i) }) + repeated(900, func(i int) string { return fmt.Sprintf("FROM s%d AS s%d\n", i, i+1) })), "SBX109"},
 		{"variables times instructions", builtFrom("FROM a:1\n" + repeated(20_000, func(i int) string { return fmt.Sprintf("ENV A%d=\nRUN a\n", i) })), ""},
 		{"sudo sudo sudo", builtFrom("FROM a:1\nRUN <<E\n" + strings.Repeat(strings.Repeat("sudo ", 10_000)+"\\\n", 15) + "x\nE\n"), "SBX109"},
@@ -124,6 +137,15 @@ func hostiles() []hostile {
 		{"many ignoring comments in JSON", configured("{\"image\": \"a:1\",\n" + strings.Repeat("// sbx-ignore SBX402: x\n", 20_000) + "\"forwardPorts\": [" + strings.Repeat("1,", 200_000) + "1]}"), "SBX109"},
 		{"many variables", configured(`{"image": "a:1", "containerEnv": {"A": "` + strings.Repeat("${localEnv:A}", 70_000) + `"}}`), ""},
 		{"many commands", configured(`{"image": "a:1", "postCreateCommand": {` + repeated(20_000, func(i int) string { return fmt.Sprintf(`"c%d": "sudo a | b",`, i) }) + `"x": "y"}}`), ""},
+		{"many files that hooks want", func() devcontainer.Memory {
+			out := configured(`{"image": "a:1", "postCreateCommand": {` + repeated(8_000, func(i int) string { return fmt.Sprintf(`"c%d": "pip install -r r%d.txt",`, i, i) }) + `"x": "y"}}`)()
+			for i := range 8_000 {
+				out[fmt.Sprintf("f%d", i)] = ""
+			}
+			return out
+		}, "SBX318"},
+		{"an order of many Features", configured(`{"image": "a:1", "features": {` + repeated(15_000, func(i int) string { return fmt.Sprintf(`"ghcr.io/a/b/f%d:1": {},`, i) }) +
+			`"ghcr.io/a/b/c:1": {}}, "overrideFeatureInstallOrder": [` + repeated(15_000, func(i int) string { return fmt.Sprintf(`"ghcr.io/a/b/g%d",`, i) }) + `"a"]}`), "SBX325"},
 		{"a nested command", configured(`{"image": "a:1", "remoteUser": "dev", "securityOpt": ["no-new-privileges"], "postCreateCommand": "` + strings.Repeat("$(", 200_000) + strings.Repeat(")", 200_000) + `"}`), "SBX109"},
 		{"many Features", configured(`{"image": "a:1", "features": {` + repeated(20_000, func(i int) string { return fmt.Sprintf(`"./f%d": {},`, i) }) + `"./g": {}}}`), "SBX311"},
 		{"a list file many times", func() devcontainer.Memory {

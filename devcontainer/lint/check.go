@@ -206,3 +206,11 @@ func isTextMount(v *rule.View, f diag.Finding) bool {
 	return v.Kind() == devcontainer.FeatureFile && strings.HasPrefix(f.Pointer, "/mounts/") && v.Root.Find(f.Pointer) != nil &&
 		v.Root.Find(f.Pointer).Kind == jsonc.String
 }
+
+// maxCandidates bounds the names of somebody's file that a name is compared with: many names times many are too much.
+const maxCandidates = 200
+
+// nearest is diag.Suggest among the first names of a file.
+func nearest(word string, known []string) string {
+	return diag.Suggest(word, known[:min(len(known), maxCandidates)])
+}

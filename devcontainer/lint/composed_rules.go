@@ -7,7 +7,6 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/schema"
-	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -64,7 +63,7 @@ func serviceMissing(v *rule.View) (out []rule.Finding) {
 			hint = schema.DidYouMean(service, known)
 		}
 		found := v.AtValue(name, fmt.Sprintf("the Compose files have no service %q", service), hint)
-		if best := diag.Suggest(service, known); best != "" {
+		if best := nearest(service, known); best != "" {
 			found = found.Offering(jsonc.Replace(name, jsonc.Quote(best)))
 		}
 		out = append(out, found)

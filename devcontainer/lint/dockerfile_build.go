@@ -37,7 +37,7 @@ func copiedMissing(v *rule.View) (out []rule.Finding) {
 			case strings.HasPrefix(path.Clean(name), ".."):
 				out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("%s lies outside of the build's context", name),
 					"name a context that holds it, such as \"context\": \"..\", and the path from there"))
-			case v.Tree.Kind(full) == devcontainer.Nothing && !slices.Contains(v.Tree.List(path.Dir(full)), path.Base(full)):
+			case v.Tree.Kind(full) == devcontainer.Nothing && !devcontainer.HasEntry(v.Tree, full):
 				out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("the build's context has no %s", name),
 					fmt.Sprintf("the context is the folder %s", shownFolder(v, context))))
 			}
@@ -154,16 +154,24 @@ func inherited(s *dockerfile.Stage, name string, stages map[*dockerfile.Stage]ma
 }
 
 func declare(names map[string]bool, i *dockerfile.Instruction) {
+	for _, name := range declaredBy(i) {
+		names[name] = true
+	}
+}
+
+// declaredBy returns the variables that an instruction declares or sets.
+func declaredBy(i *dockerfile.Instruction) (out []string) {
 	switch c := i.Command.(type) {
 	case *instructions.ArgCommand:
 		for _, a := range c.Args {
-			names[a.Key] = true
+			out = append(out, a.Key)
 		}
 	case *instructions.EnvCommand:
 		for _, e := range c.Env {
-			names[e.Key] = true
+			out = append(out, e.Key)
 		}
 	}
+	return out
 }
 
 // quotedArrays reports CMD and ENTRYPOINT with single quotes, which make a shell's text of

@@ -152,7 +152,7 @@ func unusedArguments(v *rule.View) (out []rule.Finding) {
 		if slices.Contains(known, name) || predefined.MatchString(name) {
 			return "", ""
 		}
-		if best := diag.Suggest(name, known); best != "" {
+		if best := nearest(name, known); best != "" {
 			return fmt.Sprintf("the Dockerfile has no ARG %s", name), fmt.Sprintf("did you mean %q?", best)
 		}
 		return fmt.Sprintf("the Dockerfile has no ARG %s", name), "declare it with ARG, or remove it"
@@ -187,7 +187,7 @@ func stageMissing(v *rule.View) (out []rule.Finding) {
 				}
 			}
 			later := v.Build.File.Target(from)
-			best := diag.Suggest(strings.ToLower(from), names)
+			best := nearest(strings.ToLower(from), names)
 			if notNumber != nil && later == nil && best == "" || v.BuildContext(from) {
 				continue // an image of that name
 			}

@@ -180,7 +180,7 @@ var mayMake = lazyregexp.New(`\b(git|curl|wget|tar|unzip|cp|mv|cd|init|new|creat
 // readTooEarly reports files that a step needs and that no COPY in front of it brings to an official image.
 func readTooEarly(v *rule.View, s *dockerfile.Stage) (out []rule.Finding) {
 	folder, all := "/", false
-	var folders []string // that COPY fills
+	filled := map[string]bool{} // what COPY brings, and the folders that it fills
 	for _, i := range s.History() {
 		switch c := i.Command.(type) {
 		case *instructions.WorkdirCommand:
@@ -193,12 +193,12 @@ func readTooEarly(v *rule.View, s *dockerfile.Stage) (out []rule.Finding) {
 			if !path.IsAbs(to) {
 				to = path.Join(folder, to)
 			}
-			folders = append(folders, path.Clean(to))
+			filled[path.Clean(to)] = true
 			all = all || strings.Contains(to, "$") || c.Parents
 		case *instructions.RunCommand:
 			all = all || i.Unread || mayMake.MatchString(i.Source())
 			for _, cmd := range i.Commands {
-				if f := missingInStage(v, i, cmd, folder, folders); !all && i.Stage == s && f.Message != "" {
+				if f := missingInStage(v, i, cmd, folder, filled); !all && i.Stage == s && f.Message != "" {
 					out = append(out, f)
 					all = true
 				}
@@ -215,7 +215,7 @@ func readTooEarly(v *rule.View, s *dockerfile.Stage) (out []rule.Finding) {
 }
 
 // missingInStage is the finding about a file that a command reads, without a message when a COPY fills its folder.
-func missingInStage(v *rule.View, i *dockerfile.Instruction, cmd *shell.Command, folder string, filled []string) rule.Finding {
+func missingInStage(v *rule.View, i *dockerfile.Instruction, cmd *shell.Command, folder string, filled map[string]bool) rule.Finding {
 	name, at := readBy(cmd)
 	if name == "" || cmd.OnFailure != shell.Ends || strings.ContainsAny(name, "$*~") || strings.Count(i.Source(), path.Base(name)) > 1 {
 		return rule.Finding{}
@@ -224,21 +224,33 @@ func missingInStage(v *rule.View, i *dockerfile.Instruction, cmd *shell.Command,
 	if !path.IsAbs(name) {
 		full = path.Join(folder, name)
 	}
-	if slices.ContainsFunc(filled, func(to string) bool { return to == "/" || full == to || strings.HasPrefix(full, to+"/") }) ||
-		strings.HasPrefix(full, "/usr/") || strings.HasPrefix(full, "/etc/") {
+	if strings.HasPrefix(full, "/usr/") || strings.HasPrefix(full, "/etc/") {
 		return rule.Finding{}
+	}
+	for at := full; ; at = path.Dir(at) {
+		if filled[at] {
+			return rule.Finding{}
+		}
+		if at == "/" {
+			break
+		}
 	}
 	return v.AtWord(at, fmt.Sprintf("%s is not there yet: no COPY above brings it", full), "put the COPY of the file above this step")
 }
 
 // scriptsOfContext reports scripts of the context that a step calls by their path and that do not run.
 func scriptsOfContext(v *rule.View, s *dockerfile.Stage, image baseimage.Image, context string) (out []rule.Finding) {
-	brought := map[string]string{} // from, by the place in the image
-	modes := map[string]bool{}     // places whose mode is set or may be
-	for _, i := range s.Instructions {
+	type script struct {
+		from    string
+		step    int  // that brings it
+		modeSet bool // by it
+	}
+	brought := map[string]script{} // by the place in the image
+	changed := -1                  // the last step that may have set the mode of any
+	for n, i := range s.Instructions {
 		if c, ok := i.Command.(*instructions.CopyCommand); ok {
 			for place, from := range placesOf(i) {
-				brought[place], modes[place] = from, c.Chmod != ""
+				brought[place] = script{from, n, c.Chmod != ""}
 			}
 		}
 		if i.Name != "RUN" {
@@ -248,11 +260,12 @@ func scriptsOfContext(v *rule.View, s *dockerfile.Stage, image baseimage.Image, 
 			i.Unread
 		for _, cmd := range i.Commands {
 			place := path.Clean(cmd.Words[0].Text)
-			from, copied := brought[place]
+			b, copied := brought[place]
 			if !copied || cmd.OnFailure != shell.Ends {
 				continue
 			}
-			if f := scriptRefused(v, path.Join(context, path.Clean("/"+from)), place, image, modes[place] || changes); f.Message != "" {
+			modeSet := b.modeSet || changed > b.step || changes
+			if f := scriptRefused(v, path.Join(context, path.Clean("/"+b.from)), place, image, modeSet); f.Message != "" {
 				f.Place = v.AtWord(cmd.Words[0], "", "").Place
 				out = append(out, f)
 				delete(brought, place)
@@ -261,9 +274,7 @@ func scriptsOfContext(v *rule.View, s *dockerfile.Stage, image baseimage.Image, 
 		if strings.Contains(i.Source(), "sed ") || strings.Contains(i.Source(), "dos2unix") || i.Unread {
 			clear(brought)
 		} else if changes {
-			for place := range brought {
-				modes[place] = true
-			}
+			changed = n
 		}
 	}
 	return out

@@ -213,15 +213,17 @@ func selfReferences(v *rule.View) (out []rule.Finding) {
 		set := map[string]bool{}
 		for _, i := range s.Instructions {
 			if c, ok := i.Command.(*instructions.EnvCommand); ok {
-				for n, kv := range c.Env {
-					for _, earlier := range c.Env[:n] {
-						if earlier.Key != kv.Key && !set[earlier.Key] && s.Parent == nil && namesVariable(kv.Value, earlier.Key) {
+				before := map[string]bool{} // in this ENV
+				for _, kv := range c.Env {
+					for _, name := range plainVariables(kv.Value) {
+						if before[name] && name != kv.Key && !set[name] && s.Parent == nil {
 							start, end := i.Find(kv.Value)
 							out = append(out, v.AtDockerfile(start, end,
-								fmt.Sprintf("%s has its value from before here, not the one that this ENV sets", earlier.Key),
-								fmt.Sprintf("write ENV %s=… as an instruction of its own in front", earlier.Key)))
+								fmt.Sprintf("%s has its value from before here, not the one that this ENV sets", name),
+								fmt.Sprintf("write ENV %s=… as an instruction of its own in front", name)))
 						}
 					}
+					before[kv.Key] = true
 				}
 			}
 			declare(set, i)
@@ -230,14 +232,19 @@ func selfReferences(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
-// namesVariable reports whether a word contains the plain variable $NAME or ${NAME}.
-func namesVariable(word, name string) bool {
+// plainVariables returns the variables $NAME and ${NAME} of a word, each once.
+func plainVariables(word string) (out []string) {
+	if !strings.Contains(word, "$") {
+		return nil
+	}
+	seen := map[string]bool{}
 	for _, m := range argumentName.FindAllStringSubmatchIndex(word, -1) {
-		if word[m[2]:m[3]] == name && m[4] < 0 && (m[0] == 0 || word[m[0]-1] != '\\') {
-			return true
+		if name := word[m[2]:m[3]]; m[4] < 0 && (m[0] == 0 || word[m[0]-1] != '\\') && !seen[name] {
+			seen[name] = true
+			out = append(out, name)
 		}
 	}
-	return false
+	return out
 }
 
 // misspeltVariables reports a variable that nothing sets and that is nearly the name of one
@@ -250,9 +257,15 @@ func misspeltVariables(v *rule.View) (out []rule.Finding) {
 	before := declaredBefore(v.Build.File)
 	for _, s := range v.Build.Needed {
 		own := map[string]bool{}
+		var candidates []string
 		declared[s] = own
 		for _, i := range s.Instructions {
-			declare(own, i)
+			for _, name := range declaredBy(i) {
+				if !own[name] && len(name) >= 4 {
+					candidates = append(candidates, name)
+				}
+				own[name] = true
+			}
 			if !slices.Contains([]string{"ENV", "COPY", "ADD", "WORKDIR", "USER", "LABEL", "EXPOSE", "VOLUME"}, i.Name) || len(i.Documents) > 0 {
 				continue
 			}
@@ -262,28 +275,13 @@ func misspeltVariables(v *rule.View) (out []rule.Finding) {
 					builtin.MatchString(name) || len(name) < 4 {
 					continue
 				}
-				best := ""
-				for _, known := range names(own) {
-					if len(known) >= 4 && diag.Suggest(name, []string{known}) != "" {
-						best = known
-					}
-				}
-				if best != "" {
+				if best := nearest(name, candidates); best != "" {
 					out = append(out, v.AtDockerfile(i.Start+m[0], i.Start+m[3], fmt.Sprintf("nothing sets %s", name),
 						fmt.Sprintf("did you mean %s?", best)))
 				}
 			}
 		}
 	}
-	return out
-}
-
-func names(set map[string]bool) []string {
-	var out []string
-	for name := range set {
-		out = append(out, name)
-	}
-	slices.Sort(out)
 	return out
 }
 

@@ -57,7 +57,10 @@ func featureMistakes(v *rule.View) (out []rule.Finding) {
 	for _, n := range rights.Texts(v.Root.Member("overrideFeatureInstallOrder")) {
 		// A Feature that others depend on is in the order, too: only a near miss is one.
 		id := versionless(n.Text)
-		if best := diag.Suggest(id, ids); best != "" && !slices.Contains(ids, id) && !rights.IsLocal(id) {
+		if named[id] || rights.IsLocal(id) {
+			continue
+		}
+		if best := nearest(id, ids); best != "" {
 			out = append(out, v.AtValue(n, fmt.Sprintf("features has no %q", n.Text), fmt.Sprintf("did you mean %q?", best)))
 		}
 	}
@@ -87,7 +90,7 @@ func unknownFeatureOptions(v *rule.View, m jsonc.Member) (out []rule.Finding) {
 			hint = "it declares " + strings.Join(known, ", ")
 		}
 		found := v.AtName(o, fmt.Sprintf("the Feature %s has no option %q", m.Name, o.Name), hint)
-		if best := diag.Suggest(o.Name, known); best != "" && m.Value.Member(best) == nil {
+		if best := nearest(o.Name, known); best != "" && m.Value.Member(best) == nil {
 			found = found.Offering(jsonc.Rename(o, best))
 		}
 		out = append(out, found)

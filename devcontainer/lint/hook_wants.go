@@ -10,7 +10,6 @@ import (
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
-	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
@@ -123,7 +122,7 @@ func scriptOfNpm(v *rule.View, folder string, cmd *shell.Command) rule.Finding {
 		}
 		slices.Sort(names)
 		hint := "package.json has no scripts"
-		if best := diag.Suggest(name, names); best != "" {
+		if best := nearest(name, names); best != "" {
 			hint = fmt.Sprintf("did you mean %q?", best)
 		} else if len(names) > 0 {
 			hint = "it has " + strings.Join(names[:min(len(names), 8)], ", ")
@@ -187,7 +186,7 @@ func targetMissingIn(v *rule.View, folder string, cmd *shell.Command) rule.Findi
 		return rule.Finding{}
 	}
 	hint := "write the target, or leave the command out"
-	if best := diag.Suggest(target, names); best != "" {
+	if best := nearest(target, names); best != "" {
 		hint = fmt.Sprintf("did you mean %q?", best)
 	}
 	return rule.Finding{Message: fmt.Sprintf("%s has no target %q", file, target), Hint: hint}

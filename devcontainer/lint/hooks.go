@@ -227,7 +227,7 @@ func listMissing(v *rule.View, full, name string) rule.Finding {
 func isMissing(v *rule.View, full string) bool {
 	parent := path.Dir(full)
 	return v.Tree.Kind(full) == devcontainer.Nothing && v.Tree.Kind(parent) == devcontainer.Folder &&
-		!slices.Contains(v.Tree.List(parent), path.Base(full))
+		!devcontainer.HasEntry(v.Tree, full)
 }
 
 // workspaceOnHost returns the folder in the tree that hooks inside run in, as far as it

@@ -362,7 +362,7 @@ func fileMissing(v *rule.View, n *jsonc.Node, what string) []rule.Finding {
 	if !ok || name == "" || strings.Contains(full, "${") {
 		return nil
 	}
-	if v.Tree.Kind(full) == devcontainer.File || slices.Contains(v.Tree.List(path.Dir(full)), path.Base(full)) {
+	if v.Tree.Kind(full) == devcontainer.File || devcontainer.HasEntry(v.Tree, full) {
 		return nil // SBX109 says what is there instead
 	}
 	hint := "it is looked for relative to this file"
@@ -379,7 +379,7 @@ func contextMissing(v *rule.View, n *jsonc.Node) []rule.Finding {
 	name, ok := n.Str()
 	full, inside := v.Path(name)
 	if !ok || name == "" || !inside || v.ByCompose() || full == "." || v.Tree.Kind(full) == devcontainer.Folder ||
-		slices.Contains(v.Tree.List(path.Dir(full)), path.Base(full)) {
+		devcontainer.HasEntry(v.Tree, full) {
 		return nil
 	}
 	return []rule.Finding{v.AtValue(n, fmt.Sprintf("there is no folder %q for the build", name),

@@ -131,7 +131,7 @@ func meant(v *rule.View, name string) string {
 	for _, m := range options(v) {
 		names = append(names, m.Name)
 	}
-	return diag.Suggest(name, names)
+	return nearest(name, names)
 }
 
 // undeclaredOptions reports options that a file uses and the Template lacks.

@@ -1,6 +1,7 @@
 package diag
 
 import (
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -11,13 +12,17 @@ var separators = strings.NewReplacer("_", "", "-", "")
 // Letter case, hyphens and underscores count for nothing; beyond that one
 // third of the letters may be wrong, or all in another order.
 func Suggest(word string, known []string) string {
-	fold := func(s string) string {
-		return strings.ToLower(separators.Replace(s))
-	}
 	best, bestCost := "", len(word)/3+1
 	word = fold(word)
-	for _, k := range known {
-		k, name := fold(k), k
+	has := bytesOf(word)
+	for _, name := range known {
+		if len(name)-len(word) <= -bestCost {
+			continue // so many letters are missing, and folding takes some more
+		}
+		if b := bytesOf(name); bits.OnesCount64(b&^has) >= bestCost || bits.OnesCount64(has&^b) >= bestCost {
+			continue // so many letters are only in one of them, and each is a mistake
+		}
+		k := fold(name)
 		if d := len(k) - len(word); d >= bestCost || -d >= bestCost {
 			continue // so many letters are missing or too many
 		}
@@ -25,16 +30,50 @@ func Suggest(word string, known []string) string {
 			best, bestCost = name, cost
 		}
 	}
-	for _, k := range known {
-		if best == "" && len(word) > 3 && lettersOf(fold(k)) == lettersOf(word) {
-			best = k
+	if best != "" || len(word) <= 3 {
+		return best
+	}
+	letters := ""
+	for _, name := range known {
+		if len(name) < len(word) {
+			continue
+		}
+		k := fold(name)
+		if len(k) != len(word) {
+			continue
+		}
+		if letters == "" {
+			letters = lettersOf(word)
+		}
+		if lettersOf(k) == letters {
+			return name
 		}
 	}
-	return best
+	return ""
 }
 
+// bytesOf is the set of the bytes of a folded word, by their last six bits: two bytes may count as one.
+func bytesOf(s string) (set uint64) {
+	for i := range len(s) {
+		switch b := s[i]; {
+		case b == '_' || b == '-':
+		case b >= 'A' && b <= 'Z':
+			set |= 1 << ((b + 'a' - 'A') & 63)
+		default:
+			set |= 1 << (b & 63)
+		}
+	}
+	return set
+}
+
+func fold(s string) string { return strings.ToLower(separators.Replace(s)) }
+
 // lettersOf are the bytes of s in order.
-func lettersOf(s string) string { return string(slices.Sorted(slices.Values([]byte(s)))) }
+func lettersOf(s string) string {
+	letters := []byte(s)
+	slices.Sort(letters)
+	return string(letters)
+}
 
 // editDistance counts the insertions, deletions, replacements and swaps of
 // neighbours that turn a into b (optimal string alignment). From most on it does not
