@@ -202,3 +202,12 @@ func TestInstructionsByTheirOwnFlags(t *testing.T) {
 		t.Errorf("more or less than was listed: %s", said)
 	}
 }
+
+// An output style of a trusted project is there to be chosen.
+func TestAnOutputStyleOfATrustedProject(t *testing.T) {
+	t.Parallel()
+	told, ran, said := textsRun(t, nil, "--trust-project", "--", "--settings", `{"outputStyle":"Pirate"}`)
+	if !strings.Contains(told, "Speak.") || len(ran) > 0 {
+		t.Errorf("%q %s", ran, said)
+	}
+}
