@@ -353,9 +353,9 @@ func Leave(src []byte, network string) []byte {
 }
 
 // LayOver names a Compose file behind those that a devcontainer.json names, so that Compose
-// lays it over them, and user as that of sessions, where none is named; "" = none. It is
-// pure. The error wraps ErrExtend.
-func LayOver(src []byte, file, user string) ([]byte, error) {
+// lays it over them, user as that of sessions, where none is named, and workspace as the folder
+// of the project in the container; "" = none. It is pure. The error wraps ErrExtend.
+func LayOver(src []byte, file, user, workspace string) ([]byte, error) {
 	e := &extender{src: src}
 	doc := e.doc()
 	if e.err != nil {
@@ -371,6 +371,9 @@ func LayOver(src []byte, file, user string) ([]byte, error) {
 	}
 	if user != "" {
 		e.member("", "remoteUser", jsonc.Quote(user))
+	}
+	if e.err == nil && workspace != "" {
+		e.apply(jsonc.Replace(e.doc().Root.Member("workspaceFolder"), jsonc.Quote(workspace)))
 	}
 	return e.src, e.err
 }

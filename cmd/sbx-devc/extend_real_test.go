@@ -193,6 +193,11 @@ RUN apt-get update && apt-get install -y --no-install-recommends curl && rm -rf 
 	if code, _, said := call(t, "init", "--extend", p.dir, "--allow", fmt.Sprintf("allowed.example:%d", p.world.allowed)); code != 0 {
 		t.Fatalf("init --extend: exit %d: %s", code, said)
 	}
+	clone := p.dir + "-of-a-colleague"
+	if err := os.Rename(p.dir, clone); err != nil {
+		t.Fatal(err)
+	}
+	p.dir = clone
 	p.sbx("validate", "--fail-on", "error", p.dir)
 	if text, err := os.ReadFile(filepath.Join(p.dir, ".devcontainer/docker-compose.yml")); err != nil || string(text) != compose {
 		t.Errorf("the user's own Compose file: %v\n%s", err, text)

@@ -36,6 +36,8 @@ type ServiceLines struct {
 	// it, over which the lines put something empty that is read-only.
 	Workspace string
 	Covered   []string
+	// Alone reports that Volumes mount the project at Workspace, in place of the folder around it.
+	Alone bool
 	// Folder is the name of the project's folder, where Volumes hold it: in a folder of
 	// another name they protect nothing. "" = they do not.
 	Folder  string
@@ -92,12 +94,12 @@ func serviceLines(c *rule.View) *ServiceLines {
 	if e, ok := exposed(c); ok && e.volume != nil {
 		if from, to, ok := workspaceIn(c, e.volume); ok { // nothing where the place of the workspace in the container is not known
 			lines.Workspace = to
-			if !c.GitAbove() && to != e.volume.Mount.Target {
+			if lines.Alone = !c.GitAbove() && to != e.volume.Mount.Target; lines.Alone {
 				// The volume has the folder around the project: an empty one comes in its place.
 				lines.Volumes = append(lines.Volumes, e.volume.Mount.Target, fromHere(from)+":"+to)
 			}
 			lines.Volumes = append(lines.Volumes, volumesOver(from, to, e.toCover())...)
-			if c.HomeName != "" && path.Base(to) == c.HomeName {
+			if c.HomeName != "" && path.Base(to) == c.HomeName && !lines.Alone {
 				lines.Folder = c.HomeName
 			}
 		}

@@ -204,7 +204,11 @@ func (x *Extension) layOver(changes []string, text []byte, observed templates.Ob
 	if _, err := os.Lstat(x.Dir.Path(overlayPath)); err == nil && !x.Dir.Holds(file) {
 		return nil
 	}
-	text, err := templates.LayOver(text, path.Base(overlayPath), x.Agent)
+	workspace := ""
+	if lines.Alone {
+		workspace = lines.Workspace
+	}
+	text, err := templates.LayOver(text, path.Base(overlayPath), x.Agent, workspace)
 	if err != nil {
 		return refused(err)
 	}
