@@ -21,6 +21,10 @@ type Build struct {
 	Target *jsonc.Node         // build.target
 }
 
+// generatorName matches files from which a generator makes a Dockerfile. They have placeholders that no build reads, so
+// nothing in them is judged, unless a configuration names one as its Dockerfile.
+var generatorName = regexp.MustCompile(`(?i)\.(template|tmpl|tpl|tt|j2|jinja2?|erb|ejs|hbs|mustache|liquid|in)$`)
+
 // dockerfileName matches the names under which Dockerfiles go.
 var dockerfileName = regexp.MustCompile(`(?i)^((docker|container)file([.-].+)?|.+\.(docker|container)file)$`)
 
@@ -30,6 +34,9 @@ func bareDockerfile(file string, src []byte) *Project {
 	config, _ := jsonc.Parse("", []byte(`{"build": {"dockerfile": "Dockerfile"}}`))
 	p := &Project{Texts: Texts{Config: config, Dockerfile: jsonc.Text(file, src)}, Location: Location{base: filepath.Dir(file)},
 		Bare: true}
+	if generatorName.MatchString(file) {
+		p.Dockerfile = nil
+	}
 	p.understand()
 	return p
 }

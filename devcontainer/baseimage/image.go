@@ -28,7 +28,7 @@ type Image struct {
 	// Session is the user of a dev container's sessions, unless it names another; "" = the image says none.
 	Session string
 	lacks   []string // besides the package managers of other families
-	plain   bool     // its Dockerfile is that of an official image
+	name    string   // of an official image; "" = it is none
 }
 
 // Lacks reports whether the image certainly has no program of that name.
@@ -40,7 +40,36 @@ func (i Image) Lacks(program string) bool {
 func IsManager(program string) bool { return slices.Contains(managers, program) }
 
 // Official reports whether the image is one of Docker's official ones, which set no variable for the home folder.
-func (i Image) Official() bool { return i.plain }
+func (i Image) Official() bool { return i.name != "" }
+
+// Asked reports whether the packages of the image or of its distribution were read, so that what it lacks is certain.
+func (i Image) Asked() bool { return i.Family == Debian && !i.Ubuntu || i.Family == Alpine }
+
+// HasUser reports whether an official image may have a user; sure says that the answer false is certain.
+func (i Image) HasUser(name string) (has, sure bool) {
+	switch {
+	case name == "root" || name == i.User && name != "":
+		return true, true
+	case i.name == "scratch":
+		return false, true
+	case i.Family == "" && name == "ubuntu": // some tags are made from Ubuntu
+		return true, false
+	}
+	return slices.Contains(standardUsers, name), i.Family == Debian || i.Family == Alpine
+}
+
+// LacksSudo reports whether an official image has no sudo; sure says that this is certain.
+func (i Image) LacksSudo() (lacks, sure bool) {
+	return i.Official() && i.Family != RedHat && i.name != "scratch", i.Family != ""
+}
+
+// EndsAlone reports whether the command of an official image is a shell or an interpreter, which ends at once without a
+// terminal. Some tags of php are servers.
+func (i Image) EndsAlone() bool { return i.Official() && i.name != "scratch" && i.name != "php" }
+
+// standardUsers exist in Debian (its base-passwd) or in Alpine (its alpine-baselayout).
+var standardUsers = strings.Fields("root daemon bin sys sync games man lp mail news uucp proxy www-data backup list irc nobody _apt adm " +
+	"shutdown halt operator ftp guest sshd cron ntp squid xfs at gnats")
 
 var (
 	managers  = strings.Fields("apt-get apt apk yum dnf microdnf zypper pacman")
@@ -77,7 +106,11 @@ var language = map[string]struct {
 	"rust":   {has: "cargo rustc rustup gcc", base: "full"},
 	"ruby":   {has: "ruby gem bundle", base: "full"},
 	"php":    {has: "php curl", more: "gcc g++ make"},
+	"gcc":    {has: "gcc g++", base: "full"},
 }
+
+// varied are official images whose distribution the tag does not surely say: only that they are official is known.
+var varied = []string{"eclipse-temurin", "openjdk", "maven", "scratch"}
 
 // ofBase are the programs that the variants of buildpack-deps bring. Mercurial brings a Python.
 var ofBase = map[string]string{"": "", "scm": "curl wget git gpg python python3",
@@ -109,7 +142,7 @@ func Of(image string) (known Image, ok bool) {
 	case strings.Contains(name, "/"):
 		return Image{}, false
 	}
-	known.plain = true
+	known.name = name
 	known.Release, known.Ubuntu = release(name, tag)
 	switch name {
 	case "debian":
@@ -130,6 +163,9 @@ func Of(image string) (known Image, ok bool) {
 	case "fedora", "rockylinux", "almalinux", "oraclelinux", "amazonlinux", "centos":
 		known.Family = RedHat
 		return known, true
+	}
+	if slices.Contains(varied, name) {
+		return Image{name: name}, true
 	}
 	return forLanguage(known, name, tag)
 }

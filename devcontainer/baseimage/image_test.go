@@ -51,6 +51,36 @@ func TestReleases(t *testing.T) {
 	}
 }
 
+// The users of an image, and whether it is certain that it has no others.
+func TestUsersOfImages(t *testing.T) {
+	for image, want := range map[string]struct{ has, lacks string }{
+		"node:24-slim":       {"node root www-data", "ubuntu dev"},
+		"debian:12":          {"www-data", "ubuntu node"},
+		"ubuntu:24.04":       {"ubuntu root", "vscode"},
+		"ubuntu:22.04":       {"root", "ubuntu vscode"},
+		"alpine:3.22":        {"guest", "node"},
+		"scratch":            {"root", "daemon"},
+		"eclipse-temurin:21": {"ubuntu root", "?vscode"},
+		"fedora:43":          {"root", "?vscode"},
+	} {
+		got, ok := baseimage.Of(image)
+		if !ok || !got.Official() {
+			t.Errorf("%s is not known", image)
+		}
+		for user := range strings.FieldsSeq(want.has) {
+			if has, _ := got.HasUser(user); !has {
+				t.Errorf("%s has no %s", image, user)
+			}
+		}
+		for word := range strings.FieldsSeq(want.lacks) {
+			user, unsure := strings.CutPrefix(word, "?")
+			if has, sure := got.HasUser(user); has || sure == unsure {
+				t.Errorf("%s: %s: %v, %v", image, user, has, sure)
+			}
+		}
+	}
+}
+
 // What the tables say an image lacks is not in it, and its user is. The images are those that other tests use.
 func TestTheImagesAgree(t *testing.T) {
 	asked := 0

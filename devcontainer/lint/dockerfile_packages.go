@@ -7,6 +7,7 @@ import (
 
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 
+	"github.com/org/claude-sandbox/devcontainer/baseimage"
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
@@ -92,7 +93,8 @@ func missingLists(v *rule.View) []rule.Finding {
 	if v.Build == nil || v.Build.Final == nil || !v.Build.Final.Base().Known {
 		return nil
 	}
-	if _, official := plain[imageName(v.Build.Final.Base().Image)]; !official {
+	image, ok := baseimage.Of(v.Build.Final.Base().Image)
+	if !ok || !image.Official() || image.Family == baseimage.RedHat {
 		return nil
 	}
 	for _, i := range v.Build.History() {
@@ -110,7 +112,9 @@ func missingLists(v *rule.View) []rule.Finding {
 			local := slices.ContainsFunc(packages, func(w shell.Word) bool { return strings.ContainsAny(w.Text, "/$") })
 			if ok && len(packages) > 0 && !local && cmd.Is("apt-get", "apt") && !strings.Contains(i.Source(), "||") {
 				f := v.AtCommand(cmd, "the image has no package lists yet, so the packages are not found", "put apt-get update && in front")
-				f.Severity = diag.SeverityError
+				if image.Asked() {
+					f.Severity = diag.SeverityError
+				}
 				return []rule.Finding{f}
 			}
 			if !slices.Contains(plainPrograms, cmd.Name()) || strings.Contains(cmd.Words[0].Text, "/") || aptUpdate(cmd) {

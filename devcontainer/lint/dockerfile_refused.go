@@ -68,7 +68,11 @@ func (p *refusals) step(i *dockerfile.Instruction, own bool) {
 		for _, w := range packages {
 			p.pip = p.pip || w.Text == "python3-pip" || w.Text == "python3-full"
 			if instead, gone := p.image.Gone(w.Text); installs && gone && own && w.Literal {
-				p.say(cmd, p.v.AtWord(w, fmt.Sprintf("%s has no package %s", p.name, w.Text), hintInstead(instead)))
+				f := p.v.AtWord(w, fmt.Sprintf("%s has no package %s", p.name, w.Text), hintInstead(instead))
+				if !p.image.Asked() {
+					f.Severity = diag.SeverityWarning
+				}
+				p.say(cmd, f)
 			}
 		}
 		if own && p.pip && !p.venv && p.image.Managed() && p.image.Lacks("pip3") && pipInstalls(cmd) {

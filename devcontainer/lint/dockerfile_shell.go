@@ -8,6 +8,7 @@ import (
 
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 
+	"github.com/org/claude-sandbox/devcontainer/baseimage"
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
@@ -82,17 +83,21 @@ func missingSudo(v *rule.View) (out []rule.Finding) {
 	for _, s := range neededStages(v) {
 		brings[s] = brings[s.Parent] || mayBringSudo(s)
 		base := s.Base()
-		image := imageName(base.Image)
-		_, known := plain[image]
-		if !known || !base.Known || image == "fedora" || image == "scratch" || brings[s] {
+		image, _ := baseimage.Of(base.Image)
+		lacks, sure := image.LacksSudo()
+		if !lacks || !base.Known || brings[s] {
 			continue
 		}
 		for _, i := range s.Instructions {
 			for _, cmd := range i.Commands {
 				// With || and ; the step goes on.
 				if w, ok := sudoWord(i, cmd); i.Name == "RUN" && ok && !strings.Contains(i.Source(), "||") && !strings.Contains(i.Source(), ";") {
-					out = append(out, v.AtDockerfile(w, w+len("sudo"), fmt.Sprintf("%s has no sudo, and no step installs it", base.Image),
-						"leave it out, and write USER root above where that is needed"))
+					f := v.AtDockerfile(w, w+len("sudo"), fmt.Sprintf("%s has no sudo, and no step installs it", base.Image),
+						"leave it out, and write USER root above where that is needed")
+					if !sure {
+						f.Severity = diag.SeverityWarning
+					}
+					out = append(out, f)
 				}
 			}
 		}
@@ -229,7 +234,7 @@ func brokenSteps(v *rule.View) (out []rule.Finding) {
 			}
 			f := v.AtDockerfile(i.Broken.Start, i.Broken.End, "no shell reads this step: "+i.Broken.Message,
 				"a command goes on in the next line behind a backslash at the very end")
-			if _, official := plain[imageName(image)]; !official {
+			if known, _ := baseimage.Of(image); !known.Official() {
 				f.Severity = diag.SeverityWarning
 			}
 			out = append(out, f)

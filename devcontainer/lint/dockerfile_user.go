@@ -8,11 +8,13 @@ import (
 
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 
+	"github.com/org/claude-sandbox/devcontainer/baseimage"
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/schema"
 	"github.com/org/claude-sandbox/devcontainer/shell"
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
@@ -52,18 +54,6 @@ func noUser(v *rule.View) []rule.Finding {
 	return []rule.Finding{v.AtDockerfile(from.Start, from.HeadEnd, message, hint)}
 }
 
-// plain are official images with just the users of their distribution and,
-// where given, one more.
-var plain = map[string]string{"debian": "", "alpine": "", "ubuntu": "ubuntu", "fedora": "", "buildpack-deps": "", "node": "node",
-	"python": "",
-	"golang": "", "rust": "", "ruby": "", "php": "", "gcc": "", "eclipse-temurin": "", "openjdk": "", "maven": "", "scratch": ""}
-
-// standardUsers exist in every one of them (Debian's base-passwd, Alpine's
-// alpine-baselayout).
-var standardUsers = []string{"root", "daemon", "bin", "sys", "sync", "games", "man", "lp", "mail", "news", "uucp", "proxy", "www-data",
-	"backup", "list", "irc", "nobody", "_apt", "adm", "shutdown", "halt", "operator", "ftp", "guest", "sshd",
-	"cron", "ntp", "squid", "xfs", "at", "gnats"}
-
 // userMissing reports users that neither the image nor the Dockerfile has.
 func userMissing(v *rule.View) (out []rule.Finding) {
 	b := v.Build
@@ -74,20 +64,37 @@ func userMissing(v *rule.View) (out []rule.Finding) {
 		return // a Feature may create any user
 	}
 	base := b.Final.Base()
-	image := imageName(base.Image)
-	extra, known := plain[image]
-	if !known || !base.Known {
-		return
+	image, known := baseimage.Of(base.Image)
+	if !known || !base.Known || !image.Official() {
+		return nil
 	}
+	severity := diag.Severity("") // the rule's
+	if _, sure := image.HasUser("-"); !sure {
+		severity = diag.SeverityWarning
+	}
+	defer func() {
+		for n := range out {
+			out[n].Severity = severity
+		}
+	}()
+	asked := map[string]bool{}
 	has := func(user string) bool {
 		name, _, _ := strings.Cut(user, ":")
-		return name == "" || strings.Contains(name, "$") || name[0] >= '0' && name[0] <= '9' || name == extra ||
-			image != "scratch" && slices.Contains(standardUsers, name) || name == "root" || mentioned(b.History(), name)
+		if name == "" || strings.Contains(name, "$") || name[0] >= '0' && name[0] <= '9' {
+			return true
+		}
+		answer, known := asked[name]
+		if !known {
+			answer, _ = image.HasUser(name)
+			answer = answer || mentioned(b.History(), name)
+			asked[name] = answer
+		}
+		return answer
 	}
 	hint := func(name string) string { return fmt.Sprintf("create it: RUN useradd --create-home %s", name) }
 	if n := v.NamedUser(); n != nil && !rights.Variable.MatchString(n.Text) && !has(n.Text) {
 		out = append(out, v.AtValue(n, fmt.Sprintf("%s has no user %q, and the Dockerfile creates none", base.Image, n.Text),
-			hint(n.Text)).Offering(otherUser(v, n, extra)))
+			hint(n.Text)).Offering(otherUser(v, n, image.User)))
 		return
 	}
 	if last := b.Final.Last("USER"); last != nil && !has(b.Final.User) {
@@ -108,19 +115,24 @@ func userMissing(v *rule.View) (out []rule.Finding) {
 // imageUserMissing reports the user of a configuration, or of its service, that takes a known image as it is.
 func imageUserMissing(v *rule.View) []rule.Finding {
 	image := baseImage(v)
-	extra, known := plain[imageName(image)]
-	if !known {
+	of, known := baseimage.Of(image)
+	if !known || !of.Official() {
 		return nil
+	}
+	severity := diag.Severity("") // the rule's
+	if _, sure := of.HasUser("-"); !sure {
+		severity = diag.SeverityWarning
 	}
 	has := func(user string) bool {
 		user, _, _ = strings.Cut(user, ":")
-		return user == "" || strings.Contains(user, "$") || user[0] >= '0' && user[0] <= '9' || user == extra ||
-			slices.Contains(standardUsers, user)
+		has, _ := of.HasUser(user)
+		return has || user == "" || strings.Contains(user, "$") || user[0] >= '0' && user[0] <= '9'
 	}
 	for _, r := range v.Of(rights.User) { // containerUser is also the session's, below
 		if (r.Notation == rights.Option || r.Notation == rights.Compose) && !r.Next && !has(r.Value) {
-			return []rule.Finding{rule.AtRight(r, fmt.Sprintf("%s has no user %q", image, r.Value),
-				"leave it out, or build an image with that user")}
+			f := rule.AtRight(r, fmt.Sprintf("%s has no user %q", image, r.Value), "leave it out, or build an image with that user")
+			f.Severity = severity
+			return []rule.Finding{f}
 		}
 	}
 	n := v.NamedUser()
@@ -128,11 +140,13 @@ func imageUserMissing(v *rule.View) []rule.Finding {
 		return nil
 	}
 	hint := "leave it out; the image has root"
-	if extra != "" {
-		hint = fmt.Sprintf("the image has the user %s", extra)
+	if of.User != "" {
+		hint = fmt.Sprintf("the image has the user %s", of.User)
 	}
-	return []rule.Finding{v.AtValue(n, fmt.Sprintf("%s has no user %q", image, n.Text),
-		hint+", and the Feature ghcr.io/devcontainers/features/common-utils creates others").Offering(otherUser(v, n, extra))}
+	f := v.AtValue(n, fmt.Sprintf("%s has no user %q", image, n.Text),
+		hint+", and the Feature ghcr.io/devcontainers/features/common-utils creates others").Offering(otherUser(v, n, of.User))
+	f.Severity = severity
+	return []rule.Finding{f}
 }
 
 // otherUser names the user that an image has in the place of one that it lacks, or none.

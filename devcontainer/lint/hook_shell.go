@@ -38,15 +38,9 @@ func baseImage(v *rule.View) string {
 	return image
 }
 
-// withDash are images of Debian and Ubuntu besides the official ones in plain.
-var withDash = lazyregexp.New(`^mcr\.microsoft\.com/(vscode/)?devcontainers/`)
-
 // isDash reports whether /bin/sh, which runs hooks, is dash in the container (Debian, Ubuntu).
 func isDash(v *rule.View) bool {
-	image := baseImage(v)
-	name := imageName(image)
-	if _, official := plain[name]; !official && !withDash.MatchString(image) || strings.Contains(image, "alpine") ||
-		slices.Contains([]string{"fedora", "scratch", "openjdk", "maven", "eclipse-temurin"}, name) {
+	if image, ok := baseimage.Of(baseImage(v)); !ok || image.Family != baseimage.Debian {
 		return false
 	}
 	return v.Build == nil || !replacesShell(v.Build.History())
@@ -179,9 +173,9 @@ func replacesShell(history []*dockerfile.Instruction) bool {
 // hookMissingSudo reports hooks that call sudo in an image that has none.
 func hookMissingSudo(v *rule.View) (out []rule.Finding) {
 	image := baseImage(v)
-	name := imageName(image)
-	if _, official := plain[name]; !official || name == "fedora" || name == "scratch" || v.HasFeatures() ||
-		v.Kind() != devcontainer.ConfigFile {
+	of, _ := baseimage.Of(image)
+	lacks, sure := of.LacksSudo()
+	if !lacks || v.HasFeatures() || v.Kind() != devcontainer.ConfigFile {
 		return nil
 	}
 	if v.Build != nil {
@@ -200,8 +194,12 @@ func hookMissingSudo(v *rule.View) (out []rule.Finding) {
 			named := slices.ContainsFunc(cmd.Args(), func(w shell.Word) bool { return w.Text == "sudo" })
 			brings = brings || named || cmd.Is(shell.Shells...) || strings.Contains(cmd.Words[0].Text, "/") || cmd.Is(shell.Downloaders...)
 			if cmd.Words[0].Text == "sudo" && !brings && !guarded.MatchString(n.Text) && len(out) == 0 {
-				out = append(out, v.AtValue(n, fmt.Sprintf("%s has no sudo, and nothing installs it", image),
-					"leave it out; where another user than root runs hooks, do it in the Dockerfile"))
+				f := v.AtValue(n, fmt.Sprintf("%s has no sudo, and nothing installs it", image),
+					"leave it out; where another user than root runs hooks, do it in the Dockerfile")
+				if !sure {
+					f.Severity = diag.SeverityWarning
+				}
+				out = append(out, f)
 			}
 		})
 	})

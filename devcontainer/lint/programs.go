@@ -198,8 +198,12 @@ func (p *programs) missing(cmd *shell.Command) rule.Finding {
 	if _, busybox := cmd.Flag("-D", "-S"); busybox && cmd.Is("adduser", "addgroup") && p.known.Family == baseimage.Debian &&
 		p.known.Release != "" &&
 		p.known.Release != "13" {
-		return rule.Finding{Message: fmt.Sprintf("%s of %s has no such options: they are those of BusyBox", name, p.image),
+		f := rule.Finding{Message: fmt.Sprintf("%s of %s has no such options: they are those of BusyBox", name, p.image),
 			Hint: "write useradd --create-home NAME or groupadd NAME"}
+		if !p.known.Asked() {
+			f.Severity = diag.SeverityWarning
+		}
+		return f
 	}
 	if !p.lacks(name) {
 		return rule.Finding{}
@@ -220,6 +224,9 @@ func (p *programs) missing(cmd *shell.Command) rule.Finding {
 	if baseimage.IsManager(name) {
 		f.Message = fmt.Sprintf("%s has no %s", p.image, name)
 	}
+	if !p.known.Asked() && !baseimage.IsManager(name) {
+		f.Severity = diag.SeverityWarning
+	}
 	if cmd.OnFailure == shell.Unheard {
 		f.Severity = diag.SeverityWarning
 		f.Message += "; what calls it goes on without"
@@ -238,8 +245,12 @@ func noShell(v *rule.View, p *programs, i *dockerfile.Instruction) rule.Finding 
 			set = earlier
 		}
 	}
-	return v.AtDockerfile(set.Start, set.HeadEnd, fmt.Sprintf("%s has no %s, so no step below runs", p.image, path.Base(i.Shell[0])),
+	f := v.AtDockerfile(set.Start, set.HeadEnd, fmt.Sprintf("%s has no %s, so no step below runs", p.image, path.Base(i.Shell[0])),
 		"install it above, while /bin/sh runs the steps")
+	if !p.known.Asked() {
+		f.Severity = diag.SeverityWarning
+	}
+	return f
 }
 
 // functionCalled is the finding about such a function. Where nothing is known of the image it may have a program of

@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/org/claude-sandbox/devcontainer/baseimage"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
@@ -34,8 +35,7 @@ func serviceEnds(v *rule.View) []rule.Finding {
 		}
 	}
 	image := baseImage(v)
-	name := imageName(image)
-	if _, known := plain[name]; !known || name == "scratch" || name == "php" { // php:fpm and php:apache are servers
+	if of, _ := baseimage.Of(image); !of.EndsAlone() {
 		return nil
 	}
 	if done {
@@ -52,8 +52,7 @@ func serviceEnds(v *rule.View) []rule.Finding {
 func imageEnds(v *rule.View) []rule.Finding {
 	n := v.Root.Member("overrideCommand")
 	image := baseImage(v)
-	name := imageName(image)
-	if _, known := plain[name]; !n.Is(false) || !known || name == "scratch" || name == "php" || v.HasFeatures() ||
+	if of, _ := baseimage.Of(image); !n.Is(false) || !of.EndsAlone() || v.HasFeatures() ||
 		len(v.Of(rights.Entrypoint, rights.Command)) > 0 ||
 		slices.ContainsFunc(v.RunArgs, func(a rights.Arg) bool { return a.Flag == "tty" || a.Flag == "interactive" || a.Flag == "entrypoint" }) {
 		return nil

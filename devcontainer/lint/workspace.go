@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/devcontainer/baseimage"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/schema"
@@ -120,13 +121,6 @@ func bareImage(v *rule.View) bool {
 	if !ok || v.HasFeatures() {
 		return false
 	}
-	_, known := plain[imageName(image)]
-	return known
-}
-
-// imageName is the short name of an official image, without tag and digest.
-func imageName(image string) string {
-	image, _, _ = strings.Cut(strings.TrimPrefix(strings.TrimPrefix(image, "docker.io/"), "library/"), "@")
-	image, _, _ = strings.Cut(image, ":")
-	return image
+	of, _ := baseimage.Of(image)
+	return of.Official()
 }
