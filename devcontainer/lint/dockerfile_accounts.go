@@ -107,6 +107,9 @@ func usersTaken(v *rule.View) (out []rule.Finding) {
 }
 
 func takenIn(v *rule.View, image string, a *accounts, history []*dockerfile.Instruction) (out []rule.Finding) {
+	if !slices.ContainsFunc(history, makesAccounts) {
+		return nil
+	}
 	for _, i := range history {
 		if a.changed = a.changed || i.Unread || removes.MatchString(i.Source()) || i.Name == "COPY" && strings.Contains(i.Source(),
 			"/etc"); a.changed {
@@ -144,6 +147,13 @@ func takenIn(v *rule.View, image string, a *accounts, history []*dockerfile.Inst
 		}
 	}
 	return out
+}
+
+// makesAccounts reports whether a step may make a user or a group.
+func makesAccounts(i *dockerfile.Instruction) bool {
+	return slices.ContainsFunc(i.Commands, func(cmd *shell.Command) bool {
+		return cmd.Is("groupadd", "addgroup", "useradd", "adduser")
+	})
 }
 
 func takenMessage(image, by, what string, cmd *shell.Command) string {

@@ -30,7 +30,7 @@ func packagesRefused(v *rule.View) (out []rule.Finding) {
 	for _, s := range neededStages(v) {
 		base := s.Base()
 		image, ok := baseimage.Of(base.Image)
-		if !ok || !base.Known || image.Family != baseimage.Debian || image.Release == "" {
+		if !ok || !base.Known || image.Family != baseimage.Debian || image.Release == "" || !mayBeRefused(s, image) {
 			continue
 		}
 		p := refusals{v: v, name: base.Image, image: image}
@@ -42,6 +42,19 @@ func packagesRefused(v *rule.View) (out []rule.Finding) {
 		out = append(out, p.found...)
 	}
 	return out
+}
+
+// mayBeRefused reports whether a step of the stage installs what is judged: what the steps before it do matters only then.
+func mayBeRefused(s *dockerfile.Stage, image baseimage.Image) bool {
+	return slices.ContainsFunc(s.Instructions, func(i *dockerfile.Instruction) bool {
+		return i.Name == "RUN" && slices.ContainsFunc(i.Commands, func(cmd *shell.Command) bool {
+			packages, _ := aptInstall(cmd)
+			return pipInstalls(cmd) || slices.ContainsFunc(packages, func(w shell.Word) bool {
+				_, gone := image.Gone(w.Text)
+				return gone
+			})
+		})
+	})
 }
 
 type refusals struct {

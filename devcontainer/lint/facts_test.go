@@ -1,6 +1,8 @@
 package lint_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/org/claude-sandbox/devcontainer"
@@ -77,5 +79,47 @@ func TestFilesOfGeneratorsAreNoDockerfiles(t *testing.T) {
 	}
 	if !found {
 		t.Error("the Dockerfile of a configuration is not judged")
+	}
+}
+
+// A volume below the workspace belongs to root, in each notation that brings it, unless something gives it to the user.
+func TestVolumesOfRootInEachNotation(t *testing.T) {
+	const image = `"image": "mcr.microsoft.com/devcontainers/typescript-node:22"`
+	const service = "services:\n  app:\n    image: mcr.microsoft.com/devcontainers/typescript-node:22\n    volumes: ['..:/w', 'm:/w/node_modules']\n"
+	const composed = `{"dockerComposeFile": "c.yaml", "service": "app", "workspaceFolder": "/w"`
+	for _, c := range []struct {
+		name, config, compose, want string // want is a part of the line that the finding is about; "" = no finding
+	}{
+		{"property", `{` + image + `, "mounts": ["type=volume,source=m,target=${containerWorkspaceFolder}/m"]}`, "", `"mounts"`},
+		{"-v", `{` + image + `, "workspaceFolder": "/w", "workspaceMount": "type=bind,source=.,target=/w", "runArgs": ["-v", "m:/w/m"]}`, "", `"-v"`},
+		{"--mount", `{` + image + `, "workspaceFolder": "/w", "workspaceMount": "type=bind,source=.,target=/w", ` +
+			`"runArgs": ["--mount=type=volume,source=m,target=/w/m"]}`, "", `--mount`},
+		{"-v of a folder", `{` + image + `, "workspaceFolder": "/w", "workspaceMount": "type=bind,source=.,target=/w", "runArgs": ["-v", "/m:/w/m"]}`, "", ""},
+		{"Compose", composed + `}`, service, "m:/w/node_modules"},
+		{"another service", composed + `}`, strings.Replace(service, "app:", "app:\n    image: mcr.microsoft.com/devcontainers/typescript-node:22\n"+
+			"    volumes: ['..:/w']\n  db:", 1), ""},
+		{"Compose with a hook", composed + `, "postCreateCommand": "sudo chown node node_modules"}`, service, ""},
+		{"Compose with a command", composed + `, "overrideCommand": false}`, service + "    command: sh -c 'chown node /w/node_modules; sleep infinity'\n", ""},
+		{"Compose as root", composed + `, "remoteUser": "root"}`, service, ""},
+	} {
+		p, err := devcontainer.Load(devcontainer.Memory{configName: c.config, ".devcontainer/c.yaml": c.compose}, configName, configName)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := lint.Check(p)
+		n := slices.IndexFunc(found, func(f diag.Finding) bool { return f.Rule == "SBX330" })
+		if n < 0 || c.want == "" {
+			if n >= 0 || c.want != "" {
+				t.Errorf("%s: found %v, want %q", c.name, n >= 0, c.want)
+			}
+			continue
+		}
+		text := c.config
+		if strings.HasSuffix(found[n].File, "c.yaml") {
+			text = c.compose
+		}
+		if line := strings.Split(text, "\n")[found[n].Line-1]; !strings.Contains(line, c.want) {
+			t.Errorf("%s: the finding is about %q", c.name, line)
+		}
 	}
 }

@@ -56,16 +56,24 @@ type bashOnly struct {
 	severity diag.Severity
 }
 
-// mayBeBash matches what is looked at: all else is the same in both.
-var mayBeBash = lazyregexp.New(`\[\[|source|pushd|popd|shopt|declare|typeset|let|function|mapfile|readarray|pipefail|[<>]\(|<<<|=\(|==|` +
-	`\$\{[^}]*[:/^,@!\[]|&>|\|&|\bselect\b|for\s*\(\(`)
+// texts of which some stand in everything that bash takes and dash does not, besides what expansions is for.
+var bashTexts = append([]string{"pipefail", "<(", ">(", "<<<", "=(", "==", "&>", "|&", "select", "(("}, bashWords...)
+
+// expansions matches expansions of variables that dash may not know.
+var expansions = lazyregexp.New(`\$\{[^}]*[:/^,@!\[]`)
+
+// mayBeBash reports whether a text is looked at: all else is the same in both shells. Most texts are neither.
+func mayBeBash(text string) bool {
+	return slices.ContainsFunc(bashTexts, func(part string) bool { return strings.Contains(text, part) }) ||
+		strings.Contains(text, "${") && expansions.MatchString(text)
+}
 
 // branches matches texts of which a part may never run.
 var branches = lazyregexp.New(`\|\||\b(if|for|while|until|case)\b`)
 
 // onlyOfBash finds it. pipefail says how sure it is that the shell has no such option; "" = it may have.
 func onlyOfBash(text string, pipefail diag.Severity) (found bashOnly) {
-	if !mayBeBash.MatchString(text) {
+	if !mayBeBash(text) {
 		return bashOnly{}
 	}
 	commands, err := shell.ParsePOSIX(text, nil)

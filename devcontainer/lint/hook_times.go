@@ -126,11 +126,16 @@ func rootsVolumes(v *rule.View) (out []rule.Finding) {
 	v.EachHookText(func(text string) {
 		corrected = corrected || strings.Contains(text, "chown") || strings.Contains(text, "chmod") || strings.Contains(text, ".sh")
 	})
-	for _, r := range v.Mounts() {
+	for _, r := range v.Of(rights.Command, rights.Entrypoint) { // of a service, or in runArgs
+		words := strings.Join(r.Words, " ")
+		corrected = corrected || !r.Next && (strings.Contains(words, "chown") || strings.Contains(words, "chmod") ||
+			strings.Contains(words, ".sh"))
+	}
+	for _, r := range slices.Concat(v.Mounts(), v.ServiceMounts()) {
 		target := r.Mount.Target
 		inside := strings.HasPrefix(target, "${containerWorkspaceFolder}/") || strings.HasPrefix(target, folder+"/")
 		made := v.Build != nil && strings.Contains(v.DockerfileText(), path.Base(target))
-		if r.Mount.Type != "volume" || corrected || !inside || made || r.Notation != rights.Property {
+		if r.Mount.Type != "volume" || corrected || !inside || made {
 			continue
 		}
 		out = append(out, rule.AtRight(r, fmt.Sprintf("root owns a new volume, so %s cannot write %s", user, target),
