@@ -106,21 +106,17 @@ func startsElse(entrypoint, command rights.Right) bool {
 func changesOwner(v *rule.View, dev *compose.Service) []rule.Finding {
 	const message = "the agent's container may change the firewall of the network that it joins"
 	const hint = "leave it to the service that owns the network"
-	switch {
-	case serviceHas(v, dev, "NET_ADMIN"):
-		at := dev.Get("privileged")
-		if !at.True() {
-			at = dev.Get("cap_add")
-		}
-		return []rule.Finding{rule.AtCompose(at, message, hint)}
-	case hasCapability(v, "NET_ADMIN"):
+	if i := slices.IndexFunc(v.Rights, func(r rights.Right) bool { return holds(r, "NET_ADMIN") && isOf(r, dev) }); i >= 0 {
+		return []rule.Finding{rule.AtRight(v.Rights[i], message, hint)}
+	}
+	if hasCapability(v, "NET_ADMIN") {
 		return []rule.Finding{v.AtMissing(v.Root.Member("capAdd"), message, hint)}
 	}
 	return nil
 }
 
 // networkOwner returns the service whose network the dev container uses; own
-// is true when that is itself, and the service is nil when nobody can tell.
+// is true when that is itself, and the service is nil when it is not known.
 func networkOwner(c *rule.View, dev *compose.Service) (owner *compose.Service, own bool) {
 	mode := dev.Get("network_mode").String()
 	if name, ok := strings.CutPrefix(mode, "service:"); ok {
@@ -132,16 +128,24 @@ func networkOwner(c *rule.View, dev *compose.Service) (owner *compose.Service, o
 	return dev, true
 }
 
-// has reports whether the rights that which picks hold a capability.
-func has(c *rule.View, capability string, which func(rights.Right) bool) bool {
-	return slices.ContainsFunc(c.Of(rights.Capability, rights.Privileged), func(r rights.Right) bool {
-		holds := r.Value == capability || r.Value == "ALL" || r.Kind == rights.Privileged && r.Name == ""
-		return holds && which(r)
-	})
+// holds reports whether a right gives a capability to the container.
+func holds(r rights.Right, capability string) bool {
+	switch r.Kind {
+	case rights.Capability:
+		return r.Value == capability || r.Value == "ALL"
+	case rights.Privileged:
+		return r.Name == ""
+	}
+	return false
+}
+
+// isOf reports whether a service gets a right.
+func isOf(r rights.Right, s *compose.Service) bool {
+	return r.Service != nil && r.Service.Name == s.Name
 }
 
 func serviceHas(c *rule.View, s *compose.Service, capability string) bool {
-	return has(c, capability, func(r rights.Right) bool { return r.Service != nil && r.Service.Name == s.Name })
+	return slices.ContainsFunc(c.Rights, func(r rights.Right) bool { return holds(r, capability) && isOf(r, s) })
 }
 
 // nameOf is a service's name as a place.
@@ -198,7 +202,9 @@ func attachedEarly(v *rule.View) []rule.Finding {
 
 // hasCapability reports whether the configuration itself adds a capability.
 func hasCapability(c *rule.View, want string) bool {
-	return has(c, want, func(r rights.Right) bool { return r.Notation == rights.Property || r.Notation == rights.Option })
+	return slices.ContainsFunc(c.Rights, func(r rights.Right) bool {
+		return holds(r, want) && (r.Notation == rights.Property || r.Notation == rights.Option)
+	})
 }
 
 // idleCapability reports NET_ADMIN in an agent's container that raises nothing.
@@ -208,7 +214,7 @@ func idleCapability(v *rule.View) (out []rule.Finding) {
 	}
 	if elsewhere := v.Root.Member("build") != nil || v.Root.Member("dockerFile") != nil ||
 		v.Root.Member("dockerComposeFile") != nil; elsewhere && v.Tree == nil {
-		return nil // of standard input nobody has seen the file that may raise one
+		return nil // with text from standard input, the file that may raise one was not read
 	}
 	for _, r := range v.Of(rights.Capability) {
 		if r.Value == "NET_ADMIN" && (r.Notation == rights.Property || r.Notation == rights.Option) {

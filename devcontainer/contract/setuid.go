@@ -273,14 +273,9 @@ func privilegesStay(c *rule.View) bool {
 	if _, ok := c.FirewallFeature(); ok {
 		return !strings.Contains(string(c.Config.Src), "no-new-privileges") // which says that it is off
 	}
-	features := c.Root.Member("features")
-	if features == nil {
-		return false
-	}
-	return slices.ContainsFunc(features.Members, func(m jsonc.Member) bool {
-		return slices.ContainsFunc(rights.Texts(c.LocalFeature(m.Name).Member("securityOpt")), func(n *jsonc.Node) bool {
-			return n.Text == "no-new-privileges" || n.Text == "no-new-privileges:true" || n.Text == "no-new-privileges=true"
-		})
+	return slices.ContainsFunc(c.Of(rights.SecurityOpt), func(r rights.Right) bool {
+		return r.Notation == rights.Feature && rights.IsLocal(r.From.Name) &&
+			slices.Contains([]string{"no-new-privileges", "no-new-privileges:true", "no-new-privileges=true"}, r.Value)
 	})
 }
 

@@ -34,7 +34,7 @@ func TestContractOfCompose(t *testing.T) {
 	for _, c := range []struct{ name, old, replacement, want string }{
 		{"it holds", "", "", ""},
 		{"the firewall may not filter", "cap_add: [NET_ADMIN]", "cap_drop: [ALL]", "SBX801 firewall"},
-		{"the agent may change it", "    security_opt: [no-new-privileges]\n", "    cap_add: [NET_ADMIN]\n", "SBX805 [NET_ADMIN]"},
+		{"the agent may change it", "    security_opt: [no-new-privileges]\n", "    cap_add: [NET_ADMIN]\n", "SBX805 NET_ADMIN"},
 		{"the agent is privileged", "    security_opt: [no-new-privileges]\n", "    privileged: true\n", "SBX402 true; SBX805 true"},
 		{"configuration writable", "      - \"./:/project/.devcontainer:ro\"\n", "", `SBX806 "..:/project"`},
 		{"configuration read-only, the folder as a dot", "      - \"./:/project/.devcontainer:ro\"\n", "      - \".:/project/.devcontainer:ro\"\n", ""},

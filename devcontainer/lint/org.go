@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/org"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
@@ -44,18 +43,15 @@ func policyMounts(v *rule.View) (out []rule.Finding) {
 
 // elsewhere are the options of docker run and the keys of a Compose service that
 // do what a property does.
-var elsewhere = map[string]struct {
-	options []string
-	key     string
-}{
-	"privileged":    {[]string{"privileged"}, "privileged"},
-	"capAdd":        {[]string{"cap-add"}, "cap_add"},
-	"securityOpt":   {[]string{"security-opt"}, "security_opt"},
-	"mounts":        {[]string{"mount", "volume"}, ""},
-	"containerEnv":  {[]string{"env", "env-file"}, ""},
-	"containerUser": {[]string{"user"}, "user"},
-	"appPort":       {[]string{"publish", "publish-all"}, "ports"},
-	"init":          {[]string{"init"}, "init"},
+var elsewhere = map[string]map[rights.Notation][]string{
+	"privileged":    {rights.Option: {"privileged"}, rights.Compose: {"privileged"}},
+	"capAdd":        {rights.Option: {"cap-add"}, rights.Compose: {"cap_add"}},
+	"securityOpt":   {rights.Option: {"security-opt"}, rights.Compose: {"security_opt"}},
+	"mounts":        {rights.Option: {"mount", "volume"}},
+	"containerEnv":  {rights.Option: {"env", "env-file"}},
+	"containerUser": {rights.Option: {"user"}, rights.Compose: {"user"}},
+	"appPort":       {rights.Option: {"publish", "publish-all"}, rights.Compose: {"ports"}},
+	"init":          {rights.Option: {"init"}, rights.Compose: {"init"}},
 }
 
 // policyProperties compares the properties with the policy, in whichever
@@ -66,16 +62,9 @@ func policyProperties(v *rule.View) (out []rule.Finding) {
 		if p := v.Root.Member(n.Text); p != nil && p.Kind != jsonc.Null && !p.Is(false) {
 			out = append(out, v.AtValue(p, message, hint))
 		}
-		same := elsewhere[n.Text]
-		for _, a := range v.RunArgs {
-			if slices.Contains(same.options, a.Flag) && a.Value != "false" {
-				out = append(out, v.AtValue(a.Node, fmt.Sprintf("%s, and --%s is the same", message, a.Flag), hint))
-			}
-		}
-		for _, s := range v.ComposeServices() {
-			if p := s.Get(same.key); same.key != "" && p != nil && !p.Null && (p.Kind != compose.Scalar || p.True() || !isSwitch(p)) {
-				out = append(out, rule.Finding{Place: rights.Place{Doc: p.Doc, Start: p.Start, End: p.End},
-					Message: fmt.Sprintf("%s, and %s is the same", message, same.key), Hint: hint})
+		for _, r := range v.Rights {
+			if slices.Contains(elsewhere[n.Text][r.Notation], r.Key) || r.Notation == rights.Label && r.Key == n.Text {
+				out = append(out, rule.AtRight(r, fmt.Sprintf("%s, and %s is the same", message, r.Named()), hint))
 			}
 		}
 		for _, f := range featureList(v) {
@@ -91,9 +80,4 @@ func policyProperties(v *rule.View) (out []rule.Finding) {
 		}
 	}
 	return out
-}
-
-// isSwitch reports whether a value of Compose is one word of yes or no.
-func isSwitch(n *compose.Node) bool {
-	return n.True() || slices.Contains([]string{"false", "no", "off", "n", "0"}, strings.ToLower(n.Text))
 }

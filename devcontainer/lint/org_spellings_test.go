@@ -99,6 +99,13 @@ func TestPolicyThroughEverySpelling(t *testing.T) {
 		{"property by Compose", privileged, composed, "SBX416", devcontainer.Memory{compose: "services: {s: {image: a, privileged: yes}}\n"}},
 		{"property by Compose, off", privileged, composed, "", devcontainer.Memory{compose: "services: {s: {image: a, privileged: false}}\n"}},
 		{"property by a Feature", privileged, local, "SBX416", devcontainer.Memory{feature: `{"id": "f", "privileged": true}`}},
+		{"property by a label", privileged, image(`"runArgs": ["--label", "devcontainer.metadata={\"privileged\": true}"]`), "SBX416", nil},
+		{"property by a label, off", privileged, image(`"runArgs": ["--label", "devcontainer.metadata={\"privileged\": false}"]`), "", nil},
+		{"property of a command in Compose", privileged, composed, "SBX416", devcontainer.Memory{compose: "services: {s: {image: a, post_start: [{command: x, privileged: true}]}}\n"}},
+		{"init by a label", `{"properties": {"forbid": ["init"]}}`, image(`"runArgs": ["--label", "devcontainer.metadata={\"init\": true}"]`), "SBX416", nil},
+		{"init by runArgs", `{"properties": {"forbid": ["init"]}}`, image(`"runArgs": ["--init"]`), "SBX416", nil},
+		{"init by runArgs, off", `{"properties": {"forbid": ["init"]}}`, image(`"runArgs": ["--init=false"]`), "", nil},
+		{"init by Compose", `{"properties": {"forbid": ["init"]}}`, composed, "SBX416", devcontainer.Memory{compose: "services: {s: {image: a, init: true}}\n"}},
 		{"property by capAdd's other name", `{"properties": {"forbid": ["capAdd"]}}`, composed, "SBX416", devcontainer.Memory{compose: "services: {s: {image: a, cap_add: [CHOWN]}}\n"}},
 
 		{"mount of a local Feature", mounts, local, "SBX415", devcontainer.Memory{feature: `{"id": "f", "mounts": ["type=bind,source=/srv,target=/srv"]}`}},

@@ -57,6 +57,9 @@ func (s service) rights() {
 	if n := s.Get("privileged"); n.True() {
 		s.right(Privileged, "privileged", n, "", "")
 	}
+	if n := s.Get("init"); n.True() {
+		s.right(Init, "init", n, "", "")
+	}
 	for _, hook := range []string{"post_start", "pre_stop"} {
 		if list := s.Get(hook); list != nil {
 			for _, item := range list.Items {

@@ -25,6 +25,9 @@ func (l *lister) metadata(doc *jsonc.Document, root *jsonc.Node, what Right) {
 	if n := root.Member("privileged"); Truthy(n) {
 		l.add(right("privileged", n, Privileged, "", ""))
 	}
+	if n := root.Member("init"); Truthy(n) {
+		l.add(right("init", n, Init, "", ""))
+	}
 	for _, n := range Texts(root.Member("capAdd")) {
 		l.add(right("capAdd", n, Capability, "", CapabilityName(n.Text)))
 	}
@@ -148,6 +151,8 @@ func (l *lister) options() {
 		switch a.Flag {
 		case "privileged":
 			r.Kind = Privileged
+		case "init":
+			r.Kind = Init
 		case "publish-all":
 			r.Kind = Port
 		case "use-api-socket":
@@ -189,7 +194,7 @@ func (l *lister) options() {
 		default:
 			continue
 		}
-		if isSwitch := r.Kind == Privileged || r.Kind == EngineAPI || a.Flag == "publish-all"; isSwitch {
+		if isSwitch := r.Kind == Privileged || r.Kind == Init || r.Kind == EngineAPI || a.Flag == "publish-all"; isSwitch {
 			if !IsOn(a.Value) {
 				continue
 			}

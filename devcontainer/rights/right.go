@@ -41,6 +41,7 @@ const (
 	Session                 // remoteUser: Value: whose an editor's sessions and lifecycle commands are
 	Entrypoint              // Words: what the first process runs; of a Feature or label: what runs in front of it
 	Command                 // Words: what the entrypoint gets, or the first process without one
+	Init                    // a process of the engine's is the first one, and starts the entrypoint
 )
 
 // Notation is where a right is written.
@@ -74,7 +75,7 @@ type Right struct {
 	From     jsonc.Member     // the Feature that brings it, among the configuration's; Value is nil but for Feature
 
 	Place Place
-	// Of a mount: the places of its source and target, which are Place where
+	// The places of a mount's source and target, which are Place where
 	// they have none of their own.
 	SourceAt, TargetAt Place
 }
@@ -92,6 +93,17 @@ func (r Right) Written() string {
 		return r.Key + ": " + r.Value
 	}
 	return "--" + r.Key + "=" + r.Value
+}
+
+// Named is the name that its notation gives it, for messages: "--cap-add", "cap_add".
+func (r Right) Named() string {
+	switch r.Notation {
+	case Option:
+		return "--" + r.Key
+	case Label:
+		return r.Key + " in the label " + MetadataLabel
+	}
+	return r.Key
 }
 
 // Own reports whether the dev container itself gets it, by the configuration
@@ -180,8 +192,8 @@ type shared struct {
 	start      int
 }
 
-// add lists a right. Of a value that several services next to the dev container
-// share, only the first one counts, but for the service whose network it joins:
+// add lists a right. If several services next to the dev container share a
+// value, only the first counts, except for the service whose network it joins:
 // 1,000 services that extend each other may hold a million values.
 func (l *lister) add(r Right) {
 	if r.Next && r.Service.Name != l.joined() {
