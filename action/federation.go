@@ -89,7 +89,7 @@ func (s Sandboxed) federated(job Job, api *url.URL) credproxy.Credential {
 // errIdentity reports a job that may not have its identity, or one that the API gives no token.
 var errIdentity = errors.New("the job's identity was not exchanged for a token of the model API")
 
-// mint gets a token and how long it lasts. What another try can heal is tried again.
+// mint gets a token and how long it lasts. It tries again after a failure that may pass.
 func (f federation) mint(ctx context.Context) (token string, lasts time.Duration, err error) {
 	for try := range exchangeTries {
 		var again bool

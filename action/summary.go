@@ -52,7 +52,7 @@ func (r reported) writeSummary(w io.Writer) error {
 
 // writeFigures writes the table of an agent that came to ask the model.
 func (r reported) writeFigures(b *strings.Builder) {
-	// Of these, duration, tokens and the metered cost are measured outside the sandbox.
+	// Duration, tokens and the metered cost are measured outside the sandbox.
 	b.WriteString("| Turns | Cost (Claude's figure) | Cost (metered) | Tokens in, out (metered) | Duration | Model | Session " +
 		"|\n|--:|--:|--:|--:|--:|---|---|\n")
 	turns, cost, session := "", "", ""
@@ -115,8 +115,8 @@ func (r reported) writeFacts(b *strings.Builder) {
 	}
 }
 
-// clean is text without secrets, also those with characters inside that nobody sees: as
-// references in HTML or Markdown they would not be found any more.
+// clean is text without secrets, also those with invisible characters inside: as references in
+// HTML or Markdown they would not be found any more.
 func (r reported) clean(text string) string { return r.events.clean.String(lines(text)) }
 
 // folded writes a part that opens when somebody clicks on its title, which is HTML.

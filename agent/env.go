@@ -24,8 +24,8 @@ func Env(o EnvOptions) []string {
 	base := cmp.Or(o.BaseURL, BaseURL)
 	env := []string{
 		"ANTHROPIC_BASE_URL=" + base,
-		// A bearer token and not ANTHROPIC_API_KEY: claude asks nobody to
-		// approve it.
+		// A bearer token and not ANTHROPIC_API_KEY: claude does not ask the user
+		// to approve it.
 		"ANTHROPIC_AUTH_TOKEN=" + o.SessionToken,
 		// No telemetry, update check or start-up lookup. The base URL does
 		// not move those: without this claude calls the vendor's host with

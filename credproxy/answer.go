@@ -223,8 +223,8 @@ func (a *answerReader) finish() {
 	}
 }
 
-// keepStructured takes over the block, if it is the call of structuredTool. Of a
-// block that is too long it keeps nothing.
+// keepStructured takes over the block, if it is the call of structuredTool. It keeps
+// nothing of a block that is too long.
 func (a *answerReader) keepStructured() {
 	if a.kind == structuredTool {
 		a.answer.Structured = nil

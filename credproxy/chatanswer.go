@@ -82,8 +82,8 @@ func (c *chatReader) read(text []byte) (ok bool) {
 	return true
 }
 
-// close counts what is known when nothing more comes. What the provider did not say is
-// counted by an upper bound: a token is at least a byte of the request, and an answer has
+// close counts what is known when nothing more comes. Numbers that the provider did not give
+// are counted by an upper bound: a token is at least a byte of the request, and an answer has
 // no more tokens than the request's limit.
 func (c *chatReader) close() Answer {
 	if !c.events {

@@ -19,7 +19,7 @@ func Minted(mint func(ctx context.Context) (token string, lasts time.Duration, e
 }
 
 // Renew makes the token of a Minted credential, if it has none that lasts; of others it does
-// nothing. Whoever calls it before a run hears of a service that gives no token.
+// nothing. A call before a run finds out whether the service gives no token.
 func (c Credential) Renew(ctx context.Context) error {
 	if c.minted == nil {
 		return nil

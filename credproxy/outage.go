@@ -76,7 +76,7 @@ func (o *outage) heard(now time.Time, patience time.Duration, try int, progress 
 	return wait, true, false
 }
 
-// first reports, once an outage, that nobody was told of it.
+// first reports true once an outage: then the user is told of it.
 func (o *outage) first() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

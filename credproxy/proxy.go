@@ -62,7 +62,7 @@ type Options struct {
 	Ledger spending.Ledger
 
 	// Warn gets a line for people when a limit is near, concurrently; nil =
-	// nobody is warned.
+	// no warnings.
 	Warn func(string)
 
 	Log     func(Entry)                           // called once for every request, concurrently; nil = no log

@@ -20,7 +20,7 @@ type request struct {
 	newest      exchange
 	messages    int
 
-	// Of a request to a provider.
+	// For a request to a provider.
 	provider   *Provider // nil = it is none
 	named      string    // the model, as the provider names it
 	embeddings bool

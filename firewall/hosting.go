@@ -21,7 +21,7 @@ var rented = []string{
 }
 
 // rentedBy returns the domain with everybody's hosts that the wildcard over
-// name covers, and whether there is one. Whoever can rent a host there can send
+// name covers, and whether there is one. An attacker who rents a host there can send
 // data to himself past any list.
 func rentedBy(name string) (string, bool) {
 	if suffix, icann := publicsuffix.PublicSuffix(name); suffix == name && !icann && strings.Contains(name, ".") {

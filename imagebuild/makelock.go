@@ -30,8 +30,8 @@ type LockOptions struct {
 	// Old, or the latest without Old. NoClaude = none.
 	Claude   string
 	NoClaude bool
-	// Old is the lock that is brought up to date; nil = a new one. Of an old
-	// lock only what Update names changes: "base", "claude", "sbx".
+	// Old is the lock that is brought up to date; nil = a new one. In an old
+	// lock only the parts that Update names change: "base", "claude", "sbx".
 	Old        *lock.Lock
 	Update     []string
 	SourceDate time.Time

@@ -231,8 +231,8 @@ func (m Materials) claudeLayer(version string, p lock.ClaudePlatform) artifact.L
 }
 
 // FetchClaude brings a tarball of Claude Code for linux/arch into the store,
-// checked; one that the store has and that was checked is not fetched again. Of the
-// fields only Store, NPM and Notice count.
+// checked; one that the store has and that was checked is not fetched again. It uses
+// only the fields Store, NPM and Notice.
 func (m Materials) FetchClaude(ctx context.Context, p npm.Package, arch string) (npm.Tarball, error) {
 	var t npm.Tarball
 	find := func() error {

@@ -14,7 +14,7 @@ import (
 )
 
 // RemoteConfig returns what the configuration of an image in a registry says,
-// without its layers. Of an image for several platforms it is the one for
+// without its layers. For an image for several platforms it is the one for
 // linux/amd64.
 func RemoteConfig(ctx context.Context, o registry.Options, ref string) (v1.Config, error) {
 	repo, version := base.SplitRef(ref)

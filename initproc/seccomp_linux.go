@@ -118,7 +118,7 @@ func socketFilter(goarch string) ([]unix.SockFilter, error) {
 				f.when(a.socketcall, func() { refuse(uint32(unix.ENOSYS)) })
 			}
 			f.when(a.prlimit, func() {
-				// Of the caller alone: the limits of the sandbox's first process
+				// For the caller alone: the limits of the sandbox's first process
 				// could be set so that the kernel ends it.
 				f.load(dataArgs)
 				f.when(0, f.allow)

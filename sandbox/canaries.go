@@ -221,7 +221,7 @@ func (c *canaries) once(ctx context.Context, user string, args []string) ([]byte
 	return said.Bytes(), nil
 }
 
-// watch tries canaries at moments that nobody foresees, until ctx ends or one does not hold.
+// watch tries canaries at random moments, until ctx ends or one does not hold.
 // How many held comes over the channel at its end.
 func (c *canaries) watch(ctx context.Context) <-chan int {
 	held := make(chan int, 1)

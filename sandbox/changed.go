@@ -58,7 +58,7 @@ func (s *search) record() {
 	s.recorded = make(chan struct{})
 	go func() {
 		defer close(s.recorded)
-		_ = s.before.Save(string(s.folder)) // else nobody can look, should this program be killed
+		_ = s.before.Save(string(s.folder)) // for rescueChanges, should this program be killed
 	}()
 }
 

@@ -94,10 +94,10 @@ func byHand(id string, carried *carriedTree, failure error) string {
 }
 
 // rescueTree fetches the copy of a dead run: until then the folder of the run has the copy
-// as it was. What was there before is on the disk first, for rescueChanges.
+// as it was. The list of the files before the run is on the disk first, for rescueChanges.
 func rescueTree(ctx context.Context, e *engine.Engine, n liveRun) (notes []string, err error) {
 	if _, err := os.Lstat(n.StateDir); n.Tree == nil || !n.Begun || errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // nobody worked, or there is no place for it
+		return nil, nil // the agent had not begun, or there is no place for its work
 	}
 	ctx = context.WithoutCancel(ctx) // who reaps has less time, and would begin again each time
 	tree := filepath.Join(n.StateDir, TreeFolder)

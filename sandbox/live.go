@@ -40,7 +40,7 @@ type liveRun struct {
 	Tree  *carriedTree `json:"tree,omitempty"`
 	Begun bool         `json:"begun,omitempty"` // the agent has begun: the firewall is verified, and the mounts are the plan's
 	Tries int          `json:"tries,omitempty"` // to take the commits, which failed
-	// AgentEnded is when the agent of a dead run had ended, zero while nobody has asked.
+	// AgentEnded is when the agent of a dead run had ended, zero while the engine was not asked.
 	AgentEnded time.Time `json:"agentEnded,omitzero"`
 }
 
@@ -187,7 +187,7 @@ func Begun(liveDir, id string) (begun, alive bool) {
 }
 
 // IsUnreaped reports whether the run id, which is noted in liveDir, goes on, or was killed and
-// nobody has saved what only its containers hold.
+// its containers hold work that is not saved yet.
 func IsUnreaped(liveDir, id string) bool {
 	name := filepath.Join(liveDir, id+liveSuffix)
 	f, err := os.Open(name)

@@ -51,8 +51,8 @@ func passthroughHandler(p runplan.Passthrough) http.Handler {
 // answerTimeout bounds the wait for a server of this machine.
 const answerTimeout = 3 * time.Second
 
-// passthroughAnswers errs when nobody listens where the server is said to be: the agent would work
-// without it, and nobody would know.
+// passthroughAnswers errs when no server listens at its address: the agent would work without
+// it, and the user would not know.
 func passthroughAnswers(ctx context.Context, p runplan.Passthrough) error {
 	network, address := "tcp", p.URL.Host
 	if p.Socket != "" {

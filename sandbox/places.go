@@ -14,9 +14,9 @@ import (
 	"github.com/org/claude-sandbox/workspace"
 )
 
-// Runs and dev containers that overlap mount over each other's placeholders. Whoever made
+// Runs and dev containers that overlap mount over each other's placeholders. The run that made
 // one may end first, so each run's note keeps what it has made, also after its end, until
-// nothing works in the folder. Whoever ends last takes all of it away; if that was a dev
+// nothing works in the folder. The last one to end removes all of it; if that was a dev
 // container, or a run that was killed, the next run does.
 //
 // A run makes its places, and takes places away, only while it holds one lock of the notes'
@@ -24,7 +24,7 @@ import (
 // made, and of two that end together the later one sees that the other has ended.
 
 // placesLock is that lock's name in the notes' folder, and placesWait how long a run waits
-// for it; nobody holds it for longer than some questions to the engine take.
+// for it; a holder keeps it no longer than some questions to the engine take.
 const (
 	placesLock = "places.lock"
 	placesWait = 20 * time.Second
@@ -45,7 +45,7 @@ func holdPlaces(liveDir string) (*os.File, error) {
 func takeBackAll(ctx context.Context, e *engine.Engine, liveDir, folder string) (inUse bool, taken int) {
 	lock, err := holdPlaces(liveDir)
 	if err != nil {
-		return true, 0 // nobody knows; the next run tries again
+		return true, 0 // not known; the next run tries again
 	}
 	defer lock.Close()
 	for _, name := range liveNotes(liveDir) {

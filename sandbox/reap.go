@@ -18,7 +18,7 @@ import (
 // out of the project as a run does at its end. It returns a line for people for
 // each run, and does nothing, not even connect, when there is none.
 //
-// A run is dead when nobody holds its note in liveDir (Host.LiveDir): the kernel
+// A run is dead when no process holds its note in liveDir (Host.LiveDir): the kernel
 // lets go of it when the program ends, however it ends. So a run that lives, in
 // this process or another, is never touched, and neither is one that is not noted
 // there: of another user, another state folder, or another machine that uses the

@@ -67,7 +67,7 @@ func rescueCommits(ctx context.Context, e *engine.Engine, n liveRun) (said []str
 			"not kept", n.StateDir, n.ID)}, nil
 	}
 	commits, notes, err := TakeCommits(ctx, e, n.ID, n.StateDir, layoutOf(labels[labelGit]), nil)
-	if n.Secrets { // which nobody knows any more
+	if n.Secrets { // whose values are not known any more
 		for i := range commits {
 			commits[i].Unsearched = true
 		}
@@ -155,9 +155,9 @@ func (n liveRun) amendSummary(change func(summary map[string]any)) error {
 
 // rescueChanges looks for what the agent of a dead run changed, as a run does at its end, so
 // that a person can review it. The agent's container must be gone. In the project itself
-// others may have worked since: what changed after the agent's end nobody takes back, the
+// others may have worked since: changes after the agent's end are not taken back, the
 // person hears what is dangerous there, and git on this machine does not obey repositories
-// that are new. Where the run had secrets the record stays, and whoever reviews the changes
+// that are new. If the run had secrets the record stays, and the person who reviews the changes
 // looks for the values that they have now.
 func rescueChanges(ctx context.Context, n liveRun, accepted func(dir string) map[string][]byte) (said []string) {
 	unknown := func(err error) []string {

@@ -77,7 +77,7 @@ type Callbacks struct {
 	// OnEvent hears what the agent does.
 	OnEvent func(agent.Event)
 	// Accepted returns the files that the user has accepted as they are now, by their real
-	// paths. What they hold is the user's word, and no change of the run. It is asked when the
+	// paths. Their content is the user's word, and no change of the run. It is asked when the
 	// agent has ended.
 	Accepted func() map[string][]byte
 }
@@ -183,8 +183,8 @@ func (r *run) failed(err error) error {
 	return err
 }
 
-// finish ends the run, removes what nobody needs any more and saves the summary. err is
-// why the run failed, and failure what the caller hears of that.
+// finish ends the run, removes what is not needed any more and saves the summary. err is
+// why the run failed, and failure is the error for the caller.
 func (r *run) finish(ctx context.Context, err error) (result *Result, failure error) {
 	p, h := r.plan, r.host
 	r.result.Warnings = append(r.result.Warnings, p.Warnings...)
@@ -266,7 +266,7 @@ type run struct {
 	journal  journal
 	notices  *notices
 	tree     *tree
-	live     *live // nil = nobody reaps this run
+	live     *live // nil = no other process reaps this run
 	placed   *workspace.Placed
 	sidecar  *sidecar
 	tunnel   *tunnelHost

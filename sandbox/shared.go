@@ -13,7 +13,7 @@ import (
 )
 
 // An engine mounts folders of its own machine. If that is another one, or sees other
-// files under the same paths, an agent would work in a folder that nobody named. An
+// files under the same paths, an agent would work in a folder that the user did not name. An
 // address that leads to another machine is refused before anything starts. Others do not
 // say where they lead: a socket may be forwarded, and this program may itself be in a
 // container. So the agent's container tells its kernel and the numbers of what is mounted,

@@ -91,7 +91,7 @@ func (s *sidecar) fill(ctx context.Context, e *engine.Engine, p *runplan.Plan, h
 }
 
 // InitFile is sbx-init as it lies in its volume, at the root. It can be run and not
-// read: what nobody may read cannot be traced or dumped from its first instruction on.
+// read: the kernel lets no user trace or dump such a program, from its first instruction on.
 func InitFile(binary []byte) engine.File {
 	return engine.File{Path: "/" + path.Base(runplan.AgentInit), Mode: 0o111, Data: binary}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/org/claude-sandbox/settings"
 )
 
-// Sources say where the values of a run's secrets came from, for whoever looks for them when
-// the run was killed and nobody knows them any more. No value is among them.
+// Sources say where the values of a run's secrets came from, for a look for them in
+// the changes of a run that was killed, when no process knows them any more. No value is among them.
 type Sources struct {
 	Secrets []runplan.Secret `json:"secrets,omitempty"`
 	// Unknown says that there were others: of a command, which does not run twice, of a

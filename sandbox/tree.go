@@ -19,8 +19,8 @@ import (
 // TreeFolder is the folder in a run's own that holds the copy of the project.
 const TreeFolder = "tree"
 
-// tree is the copy of the project that the agent works in, in the modes that make one. What
-// became of it stands in the result's WorkTree.
+// tree is the copy of the project that the agent works in, in the modes that make one. The
+// result's WorkTree says what became of it.
 type tree struct {
 	engine  *engine.Engine
 	plan    *runplan.Plan
@@ -170,7 +170,7 @@ func (t *tree) settle() {
 	t.notices.say("the project is as it was: the agent's work is in a copy of it until you apply or discard it")
 }
 
-// drop removes a copy in which nobody has worked.
+// drop removes a copy in which the agent has not worked.
 func (t *tree) drop() {
 	if t.notices.result.WorkTree == "" {
 		return

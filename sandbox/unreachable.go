@@ -11,8 +11,8 @@ import (
 )
 
 // When a model API that has never answered is given up: Claude asks again after
-// half a second, one, two and so on, eleven times within three minutes. What
-// passes within seconds, as a name server that starts, ends no run.
+// half a second, one, two and so on, eleven times within three minutes. A failure
+// that passes within seconds, such as a name server that starts, ends no run.
 const (
 	unreachableAfter = 10 * time.Second
 	unreachableTries = 3

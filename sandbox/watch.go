@@ -98,7 +98,7 @@ func (w *watch) wait() {
 			w.done = nil
 			w.interrupt(agent.EndedCancel, w.failure)
 		case e := <-w.sidecarEnd:
-			// Its rules stay in force, but nobody answers for them now.
+			// Its rules stay in force, but no process verifies them now.
 			w.sidecarEnd, w.sidecar.exit = nil, nil
 			w.failure = w.firewallEnded(e)
 			w.stop.send("KILL")

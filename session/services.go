@@ -20,7 +20,7 @@ const (
 )
 
 // JoinServices puts a run into the network of the project's Compose services that its
-// policy opens, where nobody named a network: each name is open and may lead to private
+// policy opens, unless a network is named: each name is open and may lead to private
 // addresses, so the user has allowed it, and its container was made from the
 // project's folder. It says so, and which services do not run.
 func JoinServices(ctx context.Context, e *engine.Engine, p *runplan.Plan, say func(string)) error {

@@ -95,8 +95,8 @@ func parseReference(text string) (Reference, *problem) {
 	return r, nil
 }
 
-// AddSecrets adds secrets that are given as NAME or NAME=SOURCE. Of a name the last one
-// counts.
+// AddSecrets adds secrets that are given as NAME or NAME=SOURCE. The last source of a
+// name counts.
 func (g *Given) AddSecrets(name string, list []string) {
 	for _, text := range g.expand(name, list) {
 		secret, from, found := strings.Cut(text, "=")

@@ -48,7 +48,7 @@ func runPresets(presets []string) []string {
 
 // block writes entries as the lines of a YAML block, where they are text
 // whatever they hold. An entry has no line ends: the policy's grammar has none.
-// Of none it says so, in a comment of the Action's own lists.
+// If there is none it says so, in a comment of the Action's own lists.
 func block(entries []string) string {
 	if len(entries) == 0 {
 		return "            # none\n"

@@ -236,7 +236,7 @@ var (
 )
 
 // engineSockets are where container engines listen, also those of a user whose home is
-// home, "" = unknown. Whoever reaches one is root on the host, or that user.
+// home, "" = unknown. A program that reaches one is root on the host, or that user.
 func engineSockets(home string) []string {
 	sockets := []string{"/var/run/docker.sock", "/run/docker.sock", "/run/podman/podman.sock", "/run/containerd/containerd.sock"}
 	for _, rel := range []string{".docker/run/docker.sock", ".docker/desktop/docker.sock", ".colima/default/docker.sock",

@@ -4,6 +4,6 @@
 //	Event ─ Rules.Judge (asks for permissions) ─► Decision: run, skip, or refuse with the reason
 //
 // Events that only people with write access can cause start an agent without a question.
-// For all others, and for those that nobody here knows, everybody behind the event must
-// have write access, or be named. A bot must be named. A question without an answer refuses.
+// For all others, and for unknown ones, everybody behind the event must have write
+// access, or be named. A bot must be named. A question without an answer refuses.
 package trigger

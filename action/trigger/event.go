@@ -13,14 +13,14 @@ import (
 type Event struct {
 	Name    string
 	Actors  []string // everybody behind it: who caused it, who ran it again, and who caused the run before it
-	Fork    bool     // it is about a commit of another repository, or nobody can say of which
+	Fork    bool     // it is about a commit of another repository, or its repository is not known
 	Pull    bool     // it is about a pull request, and the workflow may check its commit out
 	Text    string   // what somebody wrote: a comment, a review, or an issue's or pull request's title and text
 	HasText bool
 	Labels  []string // of the issue or pull request
 	HasItem bool     // there is an issue or pull request
 	// Base is a commit of the repository's own, on the branch that the event is about: a pull
-	// request's base, or the default branch's. "" = nobody says.
+	// request's base, or the default branch's. "" = unknown.
 	Base string
 }
 
@@ -36,7 +36,7 @@ func (e Event) isTrusted() bool {
 }
 
 // Untrusted reports whether the commit that is checked out may be by somebody without write
-// access. head is that commit, "" = nobody knows, and sha the one that GitHub gives the
+// access. head is that commit, "" = unknown, and sha the one that GitHub gives the
 // workflow, GITHUB_SHA.
 func (e Event) Untrusted(head, sha string) bool {
 	if e.isTrusted() || !e.Fork && !e.Pull {

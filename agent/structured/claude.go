@@ -11,7 +11,7 @@ import (
 
 // Claude Code 2.1.329 reads schemas as draft-07 and ends with an error at every other draft's
 // name and at every keyword that it does not know. So it gets the schema in words that it
-// knows. What fits the schema fits that, too; Check holds the answer against the schema itself.
+// knows. Each answer that fits the schema fits those words, too; Check holds the answer against the schema itself.
 
 // plain are the keywords that it takes as they are, in addition to nested and named.
 var plain = []string{

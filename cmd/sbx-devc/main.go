@@ -23,9 +23,9 @@ func main() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, cli.EndSignals()...)
 	go func() { cancel(cli.Interrupted{By: <-signals}) }()
-	// Writing into a pipe that nobody reads any more is an error instead of this
-	// program's end, which would leave the agent running with nobody to stop it:
-	// in "sbx-devc run … | jq" an interrupt ends jq as well. The signal is caught
+	// Writing into a pipe without a reader is an error instead of this program's
+	// end, which would leave the agent running with no program to stop it: in
+	// "sbx-devc run … | jq" an interrupt ends jq as well. The signal is caught
 	// and not ignored, because programs that we start would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	self, err := os.Executable()

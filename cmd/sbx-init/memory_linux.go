@@ -17,8 +17,8 @@ import (
 const pushedRefs = "pushed.json"
 
 // restoreMemory returns the memory of this sandbox's earlier starts, and keeps it in the
-// file at path. Whoever could change the file could make the commits of others its own,
-// so then nothing is remembered, and each ref that exists is somebody else's.
+// file at path. If another user could change the file, he could make the
+// commits of others its own, so then nothing is remembered, and each ref that exists is somebody else's.
 func (p *program) restoreMemory(path string, who tamper.Who) *operation.Memory {
 	pushed, err := readPushed(path, who)
 	if err != nil {

@@ -80,7 +80,7 @@ var (
 	}
 )
 
-// What the barest image of a family lacks of the programs that people call in steps and hooks.
+// The programs that people call in steps and hooks and that the barest image of a family lacks.
 var (
 	onDebian = strings.Fields("curl wget git unzip zip jq make cmake gcc g++ python python3 pip pip3 node npm npx yarn pnpm zsh vim " +
 		"nano gpg " +

@@ -68,8 +68,8 @@ var (
 	ofOneself = []string{"ports", "expose", "hostname", "mac_address", "dns", "extra_hosts"}
 )
 
-// IsPort reports whether the engine reads a port in the short form, [[ADDRESS:]HOST:]CONTAINER[/PROTOCOL]. What
-// holds a variable may be one.
+// IsPort reports whether the engine reads a port in the short form, [[ADDRESS:]HOST:]CONTAINER[/PROTOCOL]. A text
+// with a variable may be one.
 func IsPort(text string) bool { return strings.Contains(text, "$") || portShort.MatchString(text) }
 
 // ofEngine reports values that Compose gives to the engine, which refuses them.

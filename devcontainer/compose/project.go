@@ -155,8 +155,8 @@ func (l *loader) parse(doc *jsonc.Document) *Node {
 	return root
 }
 
-// file parses a file, puts below it what it includes and resolves extends. What
-// it names is relative to dir.
+// file parses a file, puts below it what it includes and resolves extends. Its
+// paths are relative to dir.
 func (l *loader) file(doc *jsonc.Document, name, dir string) *Node {
 	root := l.parse(doc)
 	if root == nil {

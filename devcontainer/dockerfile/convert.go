@@ -17,7 +17,7 @@ import (
 )
 
 // BuildKit reads a whole file first, and makes steps of the instructions that are needed afterwards.
-// What it refuses only then is found here: the package that does it (dockerfile2llb) brings a
+// This code finds the files that it refuses only then: the package that does it (dockerfile2llb) brings a
 // daemon's packages with it. A test compares the two.
 
 // errUnknown stands for a value that only the image or the build knows.

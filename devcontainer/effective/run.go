@@ -73,7 +73,7 @@ func keepAlive(merged Object) string {
 		"\nexec \"$@\"\nwhile sleep 1 & wait $!; do :; done"
 }
 
-// mountOption writes a mount. Of an object only three members are used: its
+// mountOption writes a mount. It uses only three members of an object: its
 // readonly is lost.
 func mountOption(v any) string {
 	o, ok := v.(Object)

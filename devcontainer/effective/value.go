@@ -105,8 +105,8 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), err
 }
 
-// valueOf turns a node into a value. Of members with one name the last counts,
-// in the place of the first.
+// valueOf turns a node into a value. The last of several members with one
+// name counts, in the place of the first.
 func valueOf(n *jsonc.Node) any {
 	if n == nil {
 		return nil

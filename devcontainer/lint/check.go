@@ -70,8 +70,8 @@ func newPass(v *rule.View, table ruleTable) *pass {
 		broken: map[string]bool{}, ignores: map[*jsonc.Document][]*suppression{}}
 }
 
-// run applies the rules in the order of their phases and numbers. Of a file that no tool
-// reads only that is said.
+// run applies the rules in the order of their phases and numbers. If no tool
+// reads the file, it says only that.
 func (c *pass) run() {
 	if isShadowed(c.View) {
 		c.apply(c.table.of["SBX315"])

@@ -18,7 +18,7 @@ var (
 	commit = lazyregexp.New(`[#=:]([0-9a-f]{40}|[0-9a-f]{64})(\b|$)`)
 )
 
-// addedAddress reports ADD of an address whose content nobody compares.
+// addedAddress reports ADD of an address without a checksum of its content.
 func addedAddress(v *rule.View) (out []rule.Finding) {
 	for _, i := range v.Build.Instructions() {
 		add, ok := i.Command.(*instructions.AddCommand)
@@ -55,8 +55,8 @@ func (b buildVariable) keeps() bool {
 // literal reports whether a key is written out.
 func (b buildVariable) literal() bool { return b.value != nil && isSecret(b.name, b.expanded) }
 
-// buildVariables returns those of ARG and ENV. Of an ENV that only passes an ARG
-// of the same name on, the ARG counts, and one that is empty takes a value away.
+// buildVariables returns those of ARG and ENV. If an ENV only passes an ARG of
+// the same name on, the ARG counts, and an empty ENV takes a value away.
 func buildVariables(v *rule.View) (out []buildVariable) {
 	if v.Build == nil {
 		return nil

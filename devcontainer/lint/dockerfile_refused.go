@@ -191,7 +191,7 @@ func readBy(cmd *shell.Command) (name string, at shell.Word) {
 	return projectFiles[joinedWords(cmd)], cmd.Words[0]
 }
 
-// mayMake matches steps that may bring files which nobody names.
+// mayMake matches steps that may bring files without naming them.
 var mayMake = lazyregexp.New(`\b(git|curl|wget|tar|unzip|cp|mv|cd|init|new|create|rsync|ln|make|npx|install -[mdD])\b|--mount|<<|>|\btee\b`)
 
 // readTooEarly reports files that a step needs and that no COPY in front of it brings to an official image.

@@ -162,7 +162,7 @@ func otherUser(v *rule.View, n *jsonc.Node, has string) []jsonc.Edit {
 }
 
 // mentioned reports whether some step could create the user: it names it, or
-// nobody can say what it does.
+// its effect is not known.
 func mentioned(history []*dockerfile.Instruction, name string) bool {
 	for _, i := range history {
 		switch i.Name {

@@ -197,9 +197,9 @@ func sensitiveMounts(v *rule.View) (out []rule.Finding) {
 		if what == "" || mountsEngine(r) || mountsSession(r) {
 			continue
 		}
-		// A relative source of Compose starts at the Compose file: the project and
-		// what lies around it is what people mount. Around a sandbox lies what is nobody's
-		// but the user's, such as other projects or the home folder.
+		// A relative source of Compose starts at the Compose file: people mount
+		// the project and the folders around it. Around a sandbox lie folders that are the
+		// user's alone, such as other projects or the home folder.
 		if r.Notation == rights.Compose && !fromRootOrHome(r.Mount) && !(v.Sandboxed() && holdsProject(v, r.Mount.Source)) {
 			continue
 		}
@@ -285,8 +285,8 @@ const hintNeighbour = "let the two talk over a network, or share the one volume 
 
 // waysToOthers reports what leads to services of the host and into other
 // containers. The network of another service is how a firewall in a container of
-// its own works, and what templates with a database do; processes and memory are
-// nobody else's business.
+// its own works, and what templates with a database do; no other
+// container has a use for its processes and memory.
 func waysToOthers(v *rule.View) (out []rule.Finding) {
 	for _, r := range shown(v, rights.Namespace) {
 		_, container, service := r.Joins()
@@ -381,9 +381,9 @@ func onAllAddresses(s string) bool {
 	return s != "" && !loopback.MatchString(s) && !strings.Contains(s, "${")
 }
 
-// featureRights reports rights that devcontainer.json does not show. Of a
-// published Feature only an agent's container is told: for others it is what
-// they chose it for.
+// featureRights reports rights that devcontainer.json does not show. For a
+// published Feature it does so only in an agent's container: other users chose
+// the Feature for these rights.
 func featureRights(v *rule.View) (out []rule.Finding) {
 	for _, r := range v.Rights {
 		what := opensHost(r)

@@ -57,7 +57,7 @@ func mountAsText(n *jsonc.Node, readonly jsonc.Member) []jsonc.Edit {
 	return jsonc.Replace(n, jsonc.Quote(strings.Join(fields, ",")))
 }
 
-// workspaceUnopened reports a mount of the workspace that nobody opens.
+// workspaceUnopened reports a mount of the workspace in a folder that the editor does not open.
 func workspaceUnopened(v *rule.View) []rule.Finding {
 	n := v.Root.Member("workspaceMount")
 	s, ok := n.Str()

@@ -122,8 +122,8 @@ func secretsForAgent(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
-// editorSocketNames are the variables that name those sockets. What VS Code's
-// GIT_ASKPASS starts asks nobody without them.
+// editorSocketNames are the variables that name those sockets. Without
+// them the program that VS Code's GIT_ASKPASS starts reaches no editor.
 var editorSocketNames = slices.DeleteFunc(obeyed.EditorVariables(), func(name string) bool {
 	return strings.HasPrefix(name, "VSCODE_GIT_ASKPASS_")
 })

@@ -21,8 +21,8 @@ const maxAround = 256 << 10
 // Left is a correction that Fix does not make.
 type Left struct {
 	diag.Finding
-	// Also are the properties that it would change besides those that it is about; none when there
-	// were more than maxComparisons corrections, and nobody looked.
+	// Also are the properties that it would change besides those that it is about; none when
+	// they were not compared, because there were more than maxComparisons corrections.
 	Also []string
 }
 

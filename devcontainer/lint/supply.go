@@ -133,7 +133,7 @@ func lockEntries(c *rule.View) *jsonc.Node {
 func locked(c *rule.View, id string) bool { return lockEntries(c).Member(id) != nil }
 
 // lockable returns the Features that the reference CLI locks: those of registries
-// and tarballs. None where nobody can know of a lock, or what it would hold.
+// and tarballs. None where it is not known whether there is a lock, or what it would hold.
 func lockable(v *rule.View) (out []jsonc.Member) {
 	features := v.Root.Member("features")
 	if v.Tree == nil || features == nil || features.Kind != jsonc.Object || strings.Contains(string(v.Config.Src), "${templateOption:") {

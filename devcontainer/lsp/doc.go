@@ -8,8 +8,8 @@
 //	   └──────────────── publishDiagnostics ◄──────────────────────────────────────────────────┘
 //
 // A text of the editor wins over the file on the disk, in every file of a configuration:
-// a Dockerfile that is edited is judged with the devcontainer.json that builds it. What
-// arrives while a check runs is read before the next one, so that a burst of keystrokes
+// a Dockerfile that is edited is judged with the devcontainer.json that builds it. Messages
+// that arrive while a check runs are read before the next one, so that a burst of keystrokes
 // costs one check.
 //
 // It reads files of the repository around a file that the editor has open, writes none and

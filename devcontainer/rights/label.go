@@ -17,7 +17,7 @@ const MetadataLabel = "devcontainer.metadata"
 // container: by LABEL, by a service's labels and its build's, by --label. Tools obey
 // that of a container that exists when they attach to it once more, hooks, variables
 // and extensions among it (measured with the reference CLI 0.89: of the Dockerfile's
-// label nothing counts at the first start). Whoever uses the image by its name gets all
+// label nothing counts at the first start). A configuration that names the image gets all
 // of it.
 func (l *lister) labels() {
 	if l.Stage != nil {

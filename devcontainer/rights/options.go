@@ -201,7 +201,7 @@ func (o CommandOptions) letters(word string, next func() string, add func(flag, 
 }
 
 // IsOn reports whether the value of a switch means true to the engine's
-// command line. Of a variable its default counts.
+// command line. For a variable its default counts.
 func IsOn(value string) bool {
 	return slices.Contains([]string{"1", "t", "T", "true", "TRUE", "True"}, defaultOf.ReplaceAllString(value, "$1"))
 }

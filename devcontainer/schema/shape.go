@@ -196,8 +196,8 @@ func (c *comparison) members(n *jsonc.Node, s shape) {
 	}
 }
 
-// inForce returns the members that count: of those with one name the last. What
-// it hides has SBX102.
+// inForce returns the members that count: the last of those with one name. SBX102
+// reports the ones that it hides.
 func inForce(n *jsonc.Node) []jsonc.Member {
 	last := make(map[string]int, len(n.Members))
 	for i, m := range n.Members {

@@ -17,8 +17,8 @@ type Check struct {
 	FailOn  diag.Severity // which findings are bad: these or worse; "" = as the projects' files say, or warnings
 
 	// Record makes the findings known from now on: they go to the new baselines and are not
-	// in Files, except for those that an organisation's policy holds. What is known already
-	// is found again.
+	// in Files, except for those that an organisation's policy holds. Findings that are known
+	// already are found again.
 	Record bool
 
 	Files lint.Files // what was checked and found

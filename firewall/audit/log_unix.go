@@ -95,8 +95,8 @@ func (l *Log) Record(r Record) error {
 	return l.write(line)
 }
 
-// write appends a line. Of a line that did not fit the beginning may stay; the
-// next one does not become a part of it.
+// write appends a line. If a line did not fit, its beginning may stay; the next
+// one does not become a part of it.
 func (l *Log) write(line []byte) error {
 	if l.cut {
 		line = append([]byte{'\n'}, line...)

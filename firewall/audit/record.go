@@ -48,7 +48,7 @@ type Record struct {
 	Reason  string           `json:"reason"`
 	Count   int              `json:"count,omitempty"` // how many decisions the line stands for; absent = 1
 
-	// Of a request to a host whose TLS is opened, LayerHTTP: operation.Decision's fields.
+	// For a request to a host whose TLS is opened, LayerHTTP: operation.Decision's fields.
 	Operation string `json:"operation,omitempty"` // such as "git push acme/app refs/heads/main"
 	Wants     string `json:"wants,omitempty"`     // the narrowest entry that would allow it
 

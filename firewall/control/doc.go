@@ -4,7 +4,7 @@
 //	sbx-init reload ── Call(path, Request) ──► Serve ── root? (SO_PEERCRED) ──► handle(Request) ─► Response
 //
 // The socket is a file with mode 0600, not an abstract name, which every process
-// of the network namespace could reach. Whatever its mode becomes, Serve answers
-// root alone. Requests are handled one at a time. A command that goes on keeps its
+// of the network namespace could reach. Serve answers root alone, also if the
+// mode changes. Requests are handled one at a time. A command that goes on keeps its
 // connection: the tunnel to the process that holds keys is one.
 package control

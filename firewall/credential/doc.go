@@ -13,8 +13,8 @@
 //
 // Promises:
 //
-//   - Every request is judged anew by operation.Rules. Whoever asks for a key by
-//     saying that a request was allowed gets none for it.
+//   - Every request is judged anew by operation.Rules. A claim that a
+//     request was allowed gets no key.
 //   - Attach takes every credential of the request's sender away, and is the one place
 //     that puts the key into a request.
 //   - No error, text or printed form of a Key holds its value.

@@ -9,7 +9,7 @@
 //	   └─ of a host with a key ─► relay.KeyServer in this process
 //
 // It has no judge of its own: requests are judged by relay and operation, as behind the
-// firewall, and addresses by firewall.Policy. What keeps the sandbox from going past the
-// proxy is the sandbox's own network, which must lead nowhere else. Hosts with plain
+// firewall, and addresses by firewall.Policy. The sandbox's own network must lead nowhere
+// else: it alone keeps the sandbox from going past the proxy. Hosts with plain
 // entries are not served: their connections would have to be judged by SNI alone.
 package forward

@@ -11,7 +11,7 @@ import (
 )
 
 // manyOperations bounds the entries about one host: more are a list of all that an
-// agent tried, which nobody reads.
+// agent tried, too long to read.
 const manyOperations = 20
 
 // opened are the names at which records have operations: entries about them are

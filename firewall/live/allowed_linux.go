@@ -206,7 +206,7 @@ const overKept = 64
 
 // sweep forgets the grants whose time is over, but for addresses in use: a
 // connection outlives the address's time, and a new policy must still know
-// which name it belongs to. Of these the newest stay.
+// which name it belongs to. The newest of these stay.
 func (s *allowedSet) sweep(flows []kernel.Flow) {
 	used := map[netip.Addr][]firewall.Port{}
 	for _, f := range flows {

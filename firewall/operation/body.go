@@ -61,7 +61,7 @@ func (b *Body) hold(n int) bool {
 	return true
 }
 
-// Judged lets other bodies be parsed. Whoever has the decision calls it.
+// Judged lets other bodies be parsed. The caller has the decision.
 func (b *Body) Judged() {
 	if b.parsing {
 		b.parsing = false

@@ -20,7 +20,7 @@
 //	                      paths (registrykinds.go); publishing, accounts and tokens
 //	                      for more than pulling are refused. Searches are reads, and
 //	                      npm's audit of installed versions is let out, for npm
-//	                      shows it to nobody else.
+//	                      does not show it to others.
 //	https   web.go        any other API: methods and paths
 //
 // Promises:

@@ -152,8 +152,8 @@ func (g *github) call(req *Request) (call githubCall, ok bool) {
 	return call, false
 }
 
-// isCommonRead reports whether a request reads what has no repository and is nobody
-// else's: who the token is, the API's limits and versions.
+// isCommonRead reports whether a request reads facts without a repository that are the
+// token's own: its user, the API's limits and versions.
 func isCommonRead(req *Request, below []string) bool {
 	return req.Method == http.MethodGet && !req.Path.Slashes &&
 		slices.Contains([]string{"", "user", "rate_limit", "meta", "versions"}, strings.Join(below, "/"))

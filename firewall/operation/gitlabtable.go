@@ -64,5 +64,5 @@ var gitlabClosedReads = []string{
 	"merge_requests/*/dependencies",
 }
 
-// gitlabCommonReads have no project and are nobody else's.
+// gitlabCommonReads have no project and tell the token's owner about himself or the server.
 var gitlabCommonReads = []string{"/api/v4/user", "/api/v4/version", "/api/v4/metadata"}

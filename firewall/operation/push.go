@@ -213,8 +213,8 @@ func (g *git) judgePush(d *Decision, m *Memory, repo repository, req *Request, b
 	d.Observe = p.observer(m, repo)
 }
 
-// judgeCommand returns why a command is refused; missing says that it is for want
-// of an entry.
+// judgeCommand returns why a command is refused; missing says that an entry would
+// allow it.
 func (g *git) judgeCommand(m *Memory, repo repository, c pushCommand) (rule, reason string, missing bool) {
 	i := slices.IndexFunc(g.entries, func(e gitEntry) bool { return e.does == gitPush && e.repo.includes(repo) && matchRef(e.refs, c.ref) })
 	switch {

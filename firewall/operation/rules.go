@@ -300,7 +300,7 @@ func (r *Rules) Opens(name string, port uint16) bool {
 type Memory struct {
 	mu      sync.Mutex
 	pushed  Pushed
-	changed func(Pushed)        // nil = nobody keeps it
+	changed func(Pushed)        // nil = it is not kept
 	ids     map[string][]string // "site id" of GitHub's objects -> repository
 }
 

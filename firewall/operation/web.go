@@ -162,7 +162,7 @@ func (w *web) judge(_ *Memory, req *Request, _ *Body) Decision {
 }
 
 // overrideParameter returns the parameter by which a request asks a server to take it for one
-// with another method. Of fields that ask for the same a Request has none.
+// with another method. A Request has no header fields that ask for the same.
 func overrideParameter(query string) string {
 	for parameter := range strings.FieldsFuncSeq(query, isSeparator) {
 		name, _, _ := strings.Cut(parameter, "=")

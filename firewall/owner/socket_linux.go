@@ -29,8 +29,8 @@ func (l *Lookup) socketOf(r *audit.Record) (kernel.Socket, bool) {
 	default:
 		return kernel.Socket{}, false
 	}
-	// Both ends name a socket. Of a question to the resolver, which was led to
-	// us, the other end is the server that the client meant.
+	// Both ends name a socket. If a question was led to our resolver,
+	// its other end is the server that the client meant.
 	remotes := l.servers
 	if dst, err := netip.ParseAddr(r.Dst); err == nil && r.Layer != audit.LayerDNS {
 		remotes = []netip.AddrPort{netip.AddrPortFrom(dst, r.Port)}

@@ -32,7 +32,7 @@ const (
 // authority is a certificate authority for one sandbox, in memory. It is safe for
 // concurrent use.
 type authority struct {
-	root        *x509.Certificate // what programs trust; nobody has its key
+	root        *x509.Certificate // what programs trust; its key is not kept
 	certificate *x509.Certificate // of key
 	key         *ecdsa.PrivateKey
 	leafKey     *ecdsa.PrivateKey

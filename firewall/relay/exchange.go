@@ -166,7 +166,7 @@ func rewrite(p *httputil.ProxyRequest) {
 			body = x.screen(body)
 		}
 		// ReverseProxy's own Close does nothing. A host of gRPC may end a call before the client
-		// does, and the transport then waits until nobody reads the client's body any more. In
+		// does, and the transport then waits for the end of all reads of the client's body. In
 		// HTTP/1 it does not wait, and a body's Close reads what is left.
 		closer := io.Closer(p.Out.Body)
 		if p.In.ProtoMajor == 2 {

@@ -301,8 +301,8 @@ func (s *KeyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// meet returns the place where the streams of a connection meet. Whoever is there calls
-// leave.
+// meet returns the place where the streams of a connection meet. Each stream calls leave
+// at its end.
 func (s *KeyServer) meet(id string) (sealed chan net.Conn, leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

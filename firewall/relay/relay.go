@@ -51,7 +51,7 @@ type Options struct {
 	// Memory is what the sandbox did that decisions depend on.
 	Memory *operation.Memory
 
-	// Of a KeyServer's relay: the keys, and who is told of their use. Without them the
+	// For a KeyServer's relay: the keys, and the function that is told of their use. Without them the
 	// relay judges; with them the firewall has judged, and the keys' entries decide
 	// which key goes with a request.
 	keys *credential.Keys
@@ -120,7 +120,7 @@ func New(o Options) *Relay {
 }
 
 // boundedStreams bound the memory of HTTP/2's streams. The buffer of a connection
-// is what its streams can hold together: with less, streams that nobody reads
+// is what its streams can hold together: with less, streams without a reader
 // would stop the others. A frame fits into the buffer of a stream.
 func boundedStreams() *http.HTTP2Config {
 	return &http.HTTP2Config{

@@ -24,7 +24,7 @@ type session struct {
 	to     Connection
 	client *clientConn
 
-	// Of the handshake.
+	// From the handshake.
 	protocol string // "h2", "http/1.1", or "" when the host chose none
 	offered  []string
 	said     bool          // the client has got its answer, with the certificate
@@ -253,7 +253,7 @@ func (s *session) take(ctx context.Context) (net.Conn, error) {
 }
 
 // dial connects to the host, verifies that it is the host, and returns the protocol
-// that it chose. Of a host that may have a key the process that holds the keys does
+// that it chose. For a host that may have a key, the process that holds the keys does
 // that, over connections that are made here.
 func (s *session) dial(ctx context.Context) (net.Conn, string, error) {
 	if k := s.relay.keysProcess(s.to.Name, s.to.Dst.Port()); k != nil {

@@ -83,7 +83,7 @@ func parseQuestion(message []byte) (question, error) {
 
 // hostName turns a name of a message into the form that policies know: lower
 // case, no trailing dot. It accepts letters, digits, hyphens and underscores
-// only. Whatever else a label can hold on the wire, NUL bytes above all, means
+// only. Other bytes that a label can hold on the wire, NUL above all, mean
 // different things to different programs.
 func hostName(n dnsmessage.Name) (string, error) {
 	s := strings.TrimSuffix(n.String(), ".")

@@ -5,6 +5,6 @@
 //	a project's folder ─► files ──────────────────┴─ Feature ─ In ─► Dockerfile and context ─► the engine's builder
 //
 // A Feature's install.sh runs as root in the build, with the network, as the RUN
-// steps of a Dockerfile do. So the caller asks first whom the Features come from. What
-// an archive names outside of its own folder is refused, and links are.
+// steps of a Dockerfile do. So the caller asks first whom the Features come from. Links in
+// an archive and paths that leave its own folder are refused.
 package feature

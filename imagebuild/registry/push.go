@@ -32,7 +32,7 @@ type PushOptions struct {
 	Kinds     []string // the artifact types of what Referrers makes
 	// Sign is called with REGISTRY/NAME@DIGEST when everything but the tags is
 	// there, for signatures, also when every tag pointed there already; nil =
-	// nobody signs.
+	// no signatures.
 	Sign func(ctx context.Context, ref string) error
 	// Progress is told about each blob; it must be safe for concurrent use. nil = silent.
 	Progress func(Progress)

@@ -20,9 +20,9 @@ import (
 var ErrNotRegular = errors.New("not a regular file")
 
 // Write lets write fill a new file next to name and then puts it in the place
-// of name, with exactly the permissions mode (the umask does not count). What
-// stands at name is replaced, also a symbolic link: what a link leads to is
-// left alone. When anything fails, name is as it was and the new file is gone.
+// of name, with exactly the permissions mode (the umask does not count). A file
+// or symbolic link at name is replaced; the target of the link is left alone.
+// When anything fails, name is as it was and the new file is gone.
 // Nothing is flushed to the disk: this is about readers and failures, not about
 // power cuts.
 //

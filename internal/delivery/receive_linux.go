@@ -15,8 +15,8 @@ import (
 // patience bounds the wait for the other side, which comes at once.
 const patience = time.Minute
 
-// Receive waits for a parcel, writes its files and returns its variables. Whoever calls
-// it has no child yet, and starts none when it errs.
+// Receive waits for a parcel, writes its files and returns its variables. Its caller
+// has no child yet, and starts none when it errs.
 func Receive() (env []string, err error) { return receive(Folder, patience) }
 
 func receive(folder string, patience time.Duration) ([]string, error) {

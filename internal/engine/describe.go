@@ -37,8 +37,8 @@ type Description struct {
 	Unfit    string   `json:"unfit,omitempty"`   // why no container can be made on it, with what to do
 }
 
-// Describe asks the engine about itself, once: it counts all that it has for an answer. What
-// it returns is shared, and not to be changed.
+// Describe asks the engine about itself, once: it counts all that it has for an answer. The
+// result is shared: do not change it.
 func (e *Engine) Describe(ctx context.Context) (Description, error) {
 	e.describing.Lock()
 	defer e.describing.Unlock()

@@ -34,7 +34,7 @@ func OfLost(err error) int {
 }
 
 // Of returns the exit code that err stands for and the error to print, nil when
-// there is nothing to print. Of nil it is 0, and of an error that carries no
+// there is nothing to print. For nil it is 0, and for an error that carries no
 // code it is otherwise.
 func Of(err error, otherwise int) (code int, show error) {
 	var exit *Error

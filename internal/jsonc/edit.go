@@ -14,9 +14,9 @@ type Edit struct {
 	Text       string
 }
 
-// Apply returns src with the edits made, which may come in any order. Of two
-// groups that touch the same bytes only the first is made, whole or not at
-// all, so that no half of a change is left; applied says which groups were.
+// Apply returns src with the edits made, which may come in any order. If two
+// groups touch the same bytes, only the first is made, whole or not at all, so
+// that no half of a change is left; applied says which groups were.
 func Apply(src []byte, groups ...[]Edit) (out []byte, applied []bool) {
 	applied = make([]bool, len(groups))
 	var all []Edit // sorted, and none touches another

@@ -49,7 +49,7 @@ type Member struct {
 	Value     *Node
 }
 
-// Member returns the value of name. Of duplicates the last wins, as it does
+// Member returns the value of name. The last duplicate wins, as it does
 // for encoding/json and the reference dev container CLI. It returns nil when n
 // is nil, is not an object or has no such member, so that lookups chain.
 func (n *Node) Member(name string) *Node {

@@ -26,7 +26,7 @@ type Options struct {
 
 	// Flow lets a Writer pass on the last bytes that it has when they may begin a secret of
 	// Secrets, as far as these are an eighth of it and 4 bytes: a peer may wait for them
-	// before it says more. What follows of the secret is removed all the same.
+	// before it says more. The rest of the secret is removed all the same.
 	Flow bool
 }
 

@@ -18,8 +18,8 @@ import (
 	"strings"
 )
 
-// Line returns text as one line without a line end. Whatever is not printable
-// is an escape, line ends among them, so that it neither drives a terminal nor
+// Line returns text as one line without a line end. Characters that are not printable
+// become escapes, line ends too, so that the text neither drives a terminal nor
 // begins a line of its own, which a workflow's runner would obey. Printable
 // characters of every script stay.
 func Line(text string) string {

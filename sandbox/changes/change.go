@@ -59,7 +59,7 @@ type Change struct {
 	Sum    string `json:"sum,omitempty"`    // SHA-256 in hex of the file as it is now; "" = it was not read
 	SumWas string `json:"sumWas,omitempty"` // and as it was before; "" = there was none, or its content is not known
 	Patch  Piece  `json:"patch,omitzero"`   // of PatchFile: its part of the diff
-	Later  bool   `json:"later,omitempty"`  // it changed after a run that was killed, and nobody writes it: it may be the user's
+	Later  bool   `json:"later,omitempty"`  // it changed after a run that was killed and its programs: it may be the user's
 	Former Piece  `json:"former,omitzero"`  // of FormerFile: what a file held whose former lines the diff does not show
 
 	Secrets []Secret `json:"secrets,omitempty"` // of the run, that it holds
@@ -101,7 +101,7 @@ type Set struct {
 	// Repositories are places at which git finds one that it did not find before.
 	Repositories []Repository `json:"repositories,omitempty"`
 	Unseen       []string     `json:"unseen,omitempty"`  // sentences: what was not looked at
-	Outside      []string     `json:"outside,omitempty"` // folders that the run could write, too, and that nobody looks at
+	Outside      []string     `json:"outside,omitempty"` // folders that the run could write, too, and that are not compared
 	Cut          bool         `json:"cut,omitempty"`     // the diff is not complete
 	Ended        int64        `json:"ended,omitempty"`   // when the run had ended, in nanoseconds since 1970; 0 = when the set was saved
 }

@@ -17,7 +17,7 @@ import (
 const GroupFrom = 6
 
 // Row is a line of the list for people: a change, or the new or removed files of
-// a folder that nobody obeys on sight, and in a folder of packages nobody but builds.
+// a folder that no program obeys on sight, or that only builds obey, as one of packages.
 type Row struct {
 	Path  string // as visible.Line shows it, a folder with "/" at its end
 	Class obeyed.Class
@@ -256,7 +256,7 @@ func (s *Set) Paths(limit int) []string {
 
 // Warnings say in sentences which repositories are new, and which other changed
 // files programs obey: first those that need no word of a person, then those of
-// builds and CI. Of each at most limit are named. It is nil when none changed.
+// builds and CI. It names at most limit of each. It is nil when none changed.
 func (s *Set) Warnings(limit int) (sentences []string) {
 	sentences = s.RepositoryWarnings(limit)
 	dangerous := slices.DeleteFunc(slices.Clone(s.Dangerous()), func(c Change) bool {

@@ -106,7 +106,7 @@ func IsLeft(keep string) bool {
 }
 
 // EndedAt says when a run in the project itself had ended: what changed later, by the
-// kernel's time, is not the run's alone, see Change.Later. What is gone has no time. Zero
+// kernel's time, is not the run's alone, see Change.Later. A file that is gone has no time. Zero
 // stands for what Leave said, and where nothing was left for the run's begin.
 func (b *Before) EndedAt(at time.Time) {
 	if info, err := os.Stat(b.record); at.IsZero() && err == nil {

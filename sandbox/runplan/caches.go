@@ -42,12 +42,12 @@ func cacheVariables() []string {
 	}
 }
 
-// withCaches adds the variables that nobody has set.
+// withCaches adds the variables of caches that are not set.
 func withCaches(env []string, taken map[string]string) []string {
 	return withVariables(env, cacheVariables(), taken)
 }
 
-// withVariables adds those of more that nobody has set.
+// withVariables adds those of more that are not set.
 func withVariables(env, more []string, taken map[string]string) []string {
 	for _, v := range more {
 		if _, set := taken[nameOf(v)]; !set {

@@ -17,7 +17,7 @@ import (
 )
 
 // fallbackUID is the user of the agent where the project's folder belongs to
-// root or to nobody in particular. It is the one that our images create.
+// root or has no single owner. It is the one that our images create.
 const fallbackUID = 1000
 
 // DefaultNetwork is the engine's network that a run's firewall is in unless somebody says

@@ -18,7 +18,7 @@ import (
 	"github.com/org/claude-sandbox/workspace"
 )
 
-// Defaults are the settings that hold where nobody says anything. No host is
+// Defaults are the settings that hold when no file and no flag has others. No host is
 // open: the agent asks the model through the tunnel, and the preset of the
 // model's provider would let it go around the proxy with a key that came in a
 // prompt. The mode is allowlist and not none, so that the resolver answers and
@@ -77,7 +77,7 @@ func overlaidMounts(base, top []settings.Mount) []settings.Mount {
 
 // narrow returns the settings of a run: base, which the user or the workflow
 // trusts, narrowed by the project's own file, which belongs to the code that is
-// being sandboxed. Whatever the file would widen is refused, all of it at once.
+// being sandboxed. Settings that the file would widen are refused, all at once.
 //
 // Presets that only a dev container needs are left out first; see
 // devContainerPresets. own is what the user gave by flag, which stays. offer says how

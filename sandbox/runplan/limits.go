@@ -10,7 +10,7 @@ import (
 	"github.com/org/claude-sandbox/settings"
 )
 
-// defaultLimits hold where nobody chose others. The engine's machine must bear those of
+// defaultLimits hold unless the user chose others. The engine's machine must bear those of
 // memory and processors, see fitLimits.
 func defaultLimits() settings.Limits {
 	return settings.Limits{Memory: 4 << 30, CPUs: 2, PIDs: 1024}
@@ -20,8 +20,8 @@ func defaultLimits() settings.Limits {
 // Options.MaxRepeats.
 const DefaultRepeats = 50
 
-// openLimits are limits that nobody chose: they are lowered to what the engine's machine
-// bears.
+// openLimits are limits that the user did not choose: they are lowered to what the
+// engine's machine bears.
 type openLimits struct{ memory, cpus, pids bool }
 
 // openLimits returns the limits that neither the user nor the project chose.
@@ -35,7 +35,7 @@ func (o Options) openLimits() openLimits {
 }
 
 // fitLimits lowers limits to what the engine's machine has, and says so of those that
-// somebody chose; a memory that nobody chose is half of it at most. Engines refuse more
+// somebody chose; the default memory is half of it at most. Engines refuse more
 // processors, and take more memory without a word. A limit that the engine would not obey
 // is left out, and said; if somebody chose it, that is an error.
 func (p *Plan) fitLimits(d engine.Description) error {

@@ -52,7 +52,7 @@ type Folders struct {
 	Binaries bool
 
 	// Remote says that the engine is on another machine, which has not the files of this
-	// one: where nobody says how the agent gets the project, it is a clone.
+	// one: by default the agent gets a clone of the project.
 	Remote     bool
 	Tree       string   // a path on this machine for a copy of the project, in the modes that make one; it must not exist
 	Persist    []string // paths of the agent's home that outlive the run, as HomePaths returns them
@@ -114,7 +114,7 @@ type ModelUse struct {
 // Claude says what runs in the agent's container, and what it is told.
 type Claude struct {
 	Headless agent.Headless
-	// ClaudePath is where Claude Code is in the agent's image; "" = nobody says,
+	// ClaudePath is where Claude Code is in the agent's image; "" = not named,
 	// and it is at DefaultClaudePath or comes from a volume, see Plan.MountClaude.
 	// It is absolute: a name would be looked up in folders that the agent's
 	// variables choose.

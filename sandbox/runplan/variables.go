@@ -19,7 +19,7 @@ import (
 	"github.com/org/claude-sandbox/workspace"
 )
 
-// Secret is a value that the agent gets and nobody else sees.
+// Secret is a value for the agent alone: no file, message or record shows it.
 type Secret struct {
 	Name string `json:"name"`
 	From string `json:"from"`           // its reference
@@ -37,7 +37,7 @@ func (s Secret) Variable() string {
 // credentialVariables never enter a container, whoever asks for them.
 var credentialVariables = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "AWS_BEARER_TOKEN_BEDROCK"}
 
-// defaultPrefixes choose the variables that a run passes on when nobody names others.
+// defaultPrefixes choose the variables that a run passes on unless the user names others.
 func defaultPrefixes() []string { return []string{"CLAUDE_"} }
 
 // prefixes are those of a run. A job's environment is set up by many, so that the Action

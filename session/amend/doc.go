@@ -10,7 +10,7 @@
 //	                                                        Outcome: one line for people ◄──┘
 //
 // A firewall that runs gets the entries that the person named and nothing else of
-// the file: the file may hold more that nobody has read, and a run may be narrower
+// the file: the file may hold entries that the person has not read, and a run may be narrower
 // than its project. So a run that denies a host goes on denying it, and presets that
 // only a person's session needs stay closed in a run.
 //

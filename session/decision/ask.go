@@ -30,8 +30,8 @@ var otherKeys = []ask.Option{
 	{Value: "q", Label: "decide nothing more; earlier decisions count"},
 }
 
-// Ask asks about each dangerous hunk that nobody has decided about, and once about all
-// others. It notes the answers in decided, those before an error of Key too.
+// Ask asks about each undecided dangerous hunk, and once about all other undecided
+// ones. It notes the answers in decided, those before an error of Key too.
 func (r *Run) Ask(decided Taken, s Screen) error {
 	dangerous, others := r.Review.Files[:r.Review.Dangerous], r.Review.Files[r.Review.Dangerous:]
 	if quit, err := s.each(r.open(dangerous, decided), decided); quit || err != nil {
@@ -58,7 +58,7 @@ func (r *Run) Ask(decided Taken, s Screen) error {
 	return nil
 }
 
-// openFile is a file with hunks that nobody has decided about.
+// openFile is a file with undecided hunks.
 type openFile struct {
 	*review.File
 	hunks []*review.Hunk

@@ -15,7 +15,7 @@ import (
 // Danger is what a person must see before changes are taken.
 type Danger struct {
 	Open    []string // paths that are dangerous, and that no glob accepts
-	Unasked []string // those of them that act when nobody runs the project, or give a secret away
+	Unasked []string // those of them that act although the project is not run, or give a secret away
 }
 
 // DangerOf is the danger of reviews without what globs accept.

@@ -2,7 +2,7 @@
 //
 //	a project or a run's name, a Purpose ─ Find ─► Meant: the run's folder ─ Open ─► Run: its review, and what is decided
 //	Run ─ Ask (a person), Auto (globs), All, None ─► Taken ─ Settle ─► what became of each path
-//	Run ─ Offered: the reviews of what can be taken ─ DangerOf ─► paths to show, or a refusal where nobody can answer
+//	Run ─ Offered: the reviews of what can be taken ─ DangerOf ─► paths to show, or a refusal where no person can answer
 //
 //	review.File + which hunks stay ──► what the path must hold now, and what it shall hold ──► Settle ──► project
 //	                                                │                                            ▲

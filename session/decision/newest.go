@@ -128,8 +128,8 @@ func (c *candidate) work() runs.Work {
 	return w
 }
 
-// isUndecided reports whether there are changes of files that nobody has decided about,
-// and that can still be decided about.
+// isUndecided reports whether there are undecided changes of files, which can still be
+// decided about.
 func (c *candidate) isUndecided() bool {
 	if !c.changedFiles() || c.work().Gone {
 		return false
@@ -151,7 +151,7 @@ func (c *candidate) hasResult() bool {
 	return len(w.Commits) > 0 || !w.InPlace() && c.changedFiles()
 }
 
-// isUntaken reports whether nobody has taken or discarded that.
+// isUntaken reports whether that was neither taken nor discarded.
 func (c *candidate) isUntaken() bool {
 	w := c.work()
 	if !w.InPlace() && c.isUndecided() {

@@ -338,7 +338,7 @@ func (r *Run) Auto(auto, dangerous []string) Taken {
 	return decided
 }
 
-// All accepts everything that nobody has decided about.
+// All accepts all undecided hunks.
 func (r *Run) All() Taken { return r.Auto(nil, []string{"**"}) }
 
 // None refuses everything, whatever was decided before.
@@ -350,7 +350,7 @@ func (r *Run) None() Taken {
 	return decided
 }
 
-// Undecided is how many hunks nobody has decided about.
+// Undecided is the number of undecided hunks.
 func (r *Run) Undecided() (n int) {
 	for _, h := range r.hunks() {
 		if _, known := r.Taken[h.ID]; !known {

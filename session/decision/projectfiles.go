@@ -109,8 +109,8 @@ func (s *settler) do(st *step) error {
 	return errors.New("it is a socket, a pipe or a device, and is not made")
 }
 
-// permissions are those of a state, without setuid, setgid and sticky: nobody gives
-// rights away by a decision.
+// permissions are those of a state, without setuid, setgid and sticky: a decision
+// gives no such rights.
 func permissions(state *changes.State) fs.FileMode { return fs.FileMode(state.Mode & 0o777) }
 
 // replace makes something next to the path and puts it in its place.

@@ -24,7 +24,7 @@ var (
 	ErrChanged = errors.New("it has changed since the run, and is left as it is")
 	// ErrUncommitted reports one that is not as the last commit, which a clone began with.
 	ErrUncommitted = errors.New("it is not as the commit that the run began with: the user's own changes, or later ones; it is left as it is")
-	// ErrNotKept reports a former content that nobody kept.
+	// ErrNotKept reports a former content that the run did not keep.
 	ErrNotKept = errors.New("the run did not keep what it held before; it is left as it is")
 	// ErrHidden reports a file in which a hunk with a secret was refused before: the run keeps no
 	// secret, and so not the content of which that hunk was a part.
@@ -45,7 +45,7 @@ type Outcome struct {
 type Decisions struct {
 	Now     Taken
 	Earlier Taken
-	inPlace bool // what nobody has decided about stays
+	inPlace bool // an undecided change stays
 }
 
 // stays reports whether the project shall hold a hunk.

@@ -42,7 +42,7 @@ func (r *Run) goneError() error {
 	return exitcode.With(exitcode.NoInput, diag.WithHint(err, "its changes of texts are in 'sbx-devc diff %s'", r.Work.Run))
 }
 
-// HasFiles reports that the run worked on a copy, with changes that nobody has decided about.
+// HasFiles reports that the run worked on a copy, with undecided changes.
 func (r *Run) HasFiles() bool { return !r.InPlace() && !r.Gone && r.Undecided() > 0 }
 
 // NoteBranches remembers that the branches of commits are taken, or that they are not wanted.

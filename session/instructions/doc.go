@@ -9,8 +9,8 @@
 // agent.Headless.MemoryOf, and follows its imports within the project alone.
 //
 // A skill, command or agent is a text with a front matter, and some members of that
-// act: hooks, programs to start, permissions, models. Of a front matter only what
-// names and describes is kept, or narrows, member by member; a text whose front
+// act: hooks, programs to start, permissions, models. Only those members of a front
+// matter are kept that name, describe or narrow; a text whose front
 // matter cannot be read is left out. Hidden files are left out, because a plugin's
 // manifest in a skill's folder would make it one. Claude itself is told to start no
 // command of a text (disableSkillShellExecution). No link of a project is followed.

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// variables hold a key of the model API. Whoever starts this program sets them,
-// as the Action's step does with its inputs.
+// variables hold a key of the model API. The process that starts this program sets them,
+// as the Action's step does from its inputs.
 func variables() []string {
 	return []string{
 		"ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "INPUT_ANTHROPIC_API_KEY", "INPUT_CLAUDE_CODE_OAUTH_TOKEN", "INPUT_GITHUB_TOKEN",

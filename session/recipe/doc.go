@@ -7,7 +7,7 @@
 // A project's Dockerfile is code of the project. Its RUN steps have the network, and
 // no firewall. So the user must accept exactly these bytes before it is built, and
 // nothing is read a second time: a file that changes meanwhile counts for nothing.
-// Of the build's context only files are read that the Dockerfile copies or mounts,
+// It reads only those files of the build's context that the Dockerfile copies or mounts,
 // within bounds, and none through a link.
 //
 // Nothing of the project is run here. Local Features are read with their folders; of

@@ -112,7 +112,7 @@ func (r *Recipe) Project() (*devcontainer.Project, error) {
 }
 
 // readCompose takes the image or the Dockerfile of the service that is the dev
-// container. Of everything else in the Compose files nothing counts.
+// container. It uses nothing else in the Compose files.
 func (r *Recipe) readCompose(root *os.Root) (unusable string) {
 	p, err := devcontainer.Load(readTree{r, root}, r.File, r.File)
 	if err != nil {

@@ -33,9 +33,9 @@ const (
 type KindInfo struct {
 	Kind  Kind
 	Words string // for people
-	// Unasked says that it acts when nobody runs the project: git, a shell, an editor,
+	// Unasked says that it acts although the project is not run: git, a shell, an editor,
 	// an agent, a hook, CI or an install obeys it; that it is not what it looks like; or
-	// that it carries a secret to whoever gets the files.
+	// that it carries a secret to all who get the files.
 	Unasked bool
 }
 

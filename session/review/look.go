@@ -45,8 +45,8 @@ var installRules = map[string]*lazyregexp.Regexp{
 	"extconf.rb":    lazyregexp.New(`\S`),
 }
 
-// fetches finds a program that comes from the network, or from a text that nobody can
-// read, and is run at once.
+// fetches finds a program that comes from the network, or from an encoded
+// text, and is run at once.
 var fetches = lazyregexp.New(`(?i)\b(curl|wget|base64|xxd|invoke-webrequest|iwr|irm)\b.*(\|\s*(sudo\s+)?(env\s+)?(/\S*/)?` +
 	`((ba|z|da|k|a|fi)?sh|python[0-9.]*|perl|ruby|node|php|iex|source)\b)` +
 	`|\b(eval|source|sh|bash|zsh|iex)\b.*(\$\(|<\(|` + "`" + `|\()\s*(curl|wget|base64|xxd|iwr|irm|invoke-webrequest)\b`)

@@ -20,7 +20,7 @@ type Origin struct {
 	// file changed last.
 	ByTime bool `json:"byTime,omitempty"`
 	// Read are the hosts that were read from the network before it, the last one first;
-	// at most maxRead. Nil and ReadUnknown: nobody recorded it.
+	// at most maxRead. Nil and ReadUnknown: they were not recorded.
 	Read        []string `json:"read,omitempty"`
 	ReadMore    int      `json:"readMore,omitempty"`
 	ReadUnknown bool     `json:"readUnknown,omitempty"`
@@ -152,7 +152,7 @@ func (o *origins) call(rel string, h *Hunk) *agent.Call {
 }
 
 // running is the command that began last of those that ran at a time, in nanoseconds since
-// 1970; 0 = nobody knows it. A user who works in the folder as well can write then, too.
+// 1970; 0 = unknown. A user who works in the folder as well can write then, too.
 func (o *origins) running(when int64) *agent.Call {
 	after, _ := slices.BinarySearchFunc(o.ran, when, func(i int, when int64) int {
 		if o.calls[i].Time.UnixNano() > when {

@@ -23,7 +23,7 @@ type Input struct {
 	WorkDir string         // the project's folder as the agent named it; "" = /workspace
 	Calls   []agent.Call   // of the transcript; nil = none is known
 	Audit   []audit.Record // what the firewall decided
-	NoAudit bool           // nobody recorded what was read from the network
+	NoAudit bool           // reads from the network were not recorded
 	Earlier []Earlier      // in commits before the last one, whose files Set does not have
 }
 
@@ -334,7 +334,7 @@ func (f *File) rank() int {
 // Dangerous reports whether a person should look at the file.
 func (f *File) Dangerous() bool { return len(f.Kinds) > 0 }
 
-// Unasked reports whether something obeys the file although nobody runs the project,
+// Unasked reports whether something obeys the file although the project is not run,
 // or it is not what it looks like.
 func (f *File) Unasked() bool {
 	return slices.ContainsFunc(f.Kinds, func(k Kind) bool { return k.info().Unasked })

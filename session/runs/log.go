@@ -39,8 +39,8 @@ type Log struct {
 const maxCollected = 160 << 20
 
 // ReadLogs reads the logs that the arguments name; without one the newest
-// run's, of the given project unless that is "". Of several logs neither the name
-// nor the policy is known. Lines that are no record are left out, and said: a
+// run's, of the given project unless that is "". For several logs neither the
+// name nor the policy is known. Lines that are no record are left out, and said: a
 // damaged log must not pass for a quiet one, and what has no record at all is none.
 func (h Home) ReadLogs(ctx context.Context, args []string, project string) (Log, []audit.Record, error) {
 	if len(args) == 0 {

@@ -123,7 +123,7 @@ type helper struct {
 	input     string // its standard input; "" = none
 	hint      string // when it fails
 	firstLine bool   // only this counts
-	elsewhere bool   // it runs outside of every project, whose configuration names programs, and asks nobody
+	elsewhere bool   // it runs outside of every project, whose configuration names programs, and asks no question
 }
 
 // userAndPassword reads what git says of a credential.

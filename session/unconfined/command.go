@@ -88,7 +88,7 @@ type Streams struct {
 }
 
 // Run starts claude with the environment env and returns its exit code, 128+n after a signal.
-// Of signals it passes on those for which forward says so: a terminal sends some itself.
+// It passes on the signals for which forward says so: a terminal sends some itself.
 func (c Command) Run(env []string, s Streams, signals <-chan os.Signal, forward func(os.Signal) bool) (int, error) {
 	cmd := exec.Command(c.Program, c.Args...)
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Dir, env, s.In, s.Out, s.Err

@@ -12,8 +12,8 @@
 // A project's settings belong to the code that is sandboxed: it may change them at
 // any time, also while a person reads a question about them. So there is nothing to
 // race for: the bytes that were read once are judged, shown, remembered by their
-// SHA-256 and used, and no file is read again. Whoever changes the file later is
-// asked about, with the difference.
+// SHA-256 and used, and no file is read again. If the file changes later, the user is
+// asked again, and sees the difference.
 //
 // Trust is about one folder and one content. The same content in another folder is
 // another project, also after a move: its code is another, and a relative mount

@@ -54,8 +54,8 @@ func (p *places) of(host string, port uint16) string {
 }
 
 // offer proposes the place that an address in a file names: its well-known
-// list, or the host itself. Of the address only host and port are kept; a user
-// and a password in it are not looked at.
+// list, or the host itself. It keeps only host and port of the address; it
+// does not look at a user and a password in it.
 func (l *look) offer(address, reason, file string, line int) {
 	host, port, ok := splitAddress(address)
 	if !ok {

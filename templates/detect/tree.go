@@ -95,8 +95,8 @@ func (t *tree) bytesOf(ends []string) (sum int64) {
 	return sum
 }
 
-// list returns the entries of a folder, sorted. Of a huge folder only the first
-// entries are looked at, in the order of the file system.
+// list returns the entries of a folder, sorted. It looks only at the first
+// entries of a huge folder, in the order of the file system.
 func (t *tree) list(folder string) []fs.DirEntry {
 	f, err := t.root.OpenFile(folder, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe by now
 	if err != nil {

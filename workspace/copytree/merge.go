@@ -32,14 +32,14 @@ const stagedSuffix = ".new"
 // Back says how what comes back from an agent becomes a tree's.
 type Back struct {
 	Keep     []string // paths of the tree, slash-separated, that stay with all below: the places of git directories
-	UID, GID int      // the owner of what is written; -1 = whoever merges
+	UID, GID int      // the owner of what is written; -1 = the user who merges
 }
 
 // Merge makes tree what an archive of it holds, whose names begin with a folder's own, and which
-// ends with an error where it is broken off, see engine.OpenTar. What it has as it is in the tree
-// is not written to. Set-id bits are dropped. Hard
-// links become files of their own. Devices, pipes, paths longer than maxPath or deeper than maxDepth, and
-// what else has no place in a tree is left out with a note. With an error in the archive,
+// ends with an error where it is broken off, see engine.OpenTar. Files that are
+// the same in the tree are not written. Set-id bits are dropped. Hard links become files of
+// their own. Devices, pipes, paths longer than maxPath or deeper than maxDepth, and other
+// things without a place in a tree are left out with a note. With an error in the archive,
 // or ErrTooLarge beyond the bounds of a copy, the tree is as it was.
 func Merge(ctx context.Context, tree string, archive io.Reader, o Back) (notes []string, err error) {
 	return merge(ctx, tree, archive, o, maxBytes)

@@ -123,7 +123,7 @@ func repositoryAround(folder string) (dir, top string, err error) {
 }
 
 // store puts the content of a path into the repository; git reads it from its standard
-// input alone. Of a path that is gone the mode is 0 and the name is none.
+// input alone. For a path that is gone the mode is 0 and the name is none.
 func (r *scratch) store(ctx context.Context, root *os.Root, rel, none string) (mode, id string, err error) {
 	name := filepath.FromSlash(rel)
 	info, err := root.Lstat(name)

@@ -81,7 +81,7 @@ func (v Value) clean() (clean Value, keep bool) {
 func withoutCredential(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme == "" || u.Host == "" {
-		if strings.Contains(address, "://") { // nobody can say what of it is a password
+		if strings.Contains(address, "://") { // which part of it is a password is not known
 			return ""
 		}
 		return address

@@ -86,7 +86,7 @@ func (r *scratch) git(ctx context.Context, stdin io.Reader, args ...string) (str
 		"-c", "core.bigFileThreshold=" + maxStream, "-c", "pack.window=0", "-c", "pack.threads=1"}, r.extra...), args...)...)
 	cmd.WaitDelay = time.Second // git's own child may hold the streams
 	cmd.Dir = r.dir
-	// A protocol that nobody has: git fetches nothing.
+	// No protocol has this name: git fetches nothing.
 	cmd.Env = append(environment(), "GIT_DIR="+r.dir, "GIT_ALLOW_PROTOCOL=none", "GIT_ALLOC_LIMIT="+maxAlloc)
 	if r.index != "" {
 		cmd.Env = append(cmd.Env, "GIT_INDEX_FILE="+r.index)

@@ -41,7 +41,7 @@ type Commits struct {
 	Secrets    []SecretIn `json:"secrets,omitempty"`    // of the run, in what its commits bring
 	Unsearched bool       `json:"unsearched,omitempty"` // not all of it was searched for secrets
 
-	// Touched are the regular files that they change, as Take reads them; nil = nobody knows.
+	// Touched are the regular files that they change, as Take reads them; nil = unknown.
 	Touched []Touched `json:"-"`
 }
 

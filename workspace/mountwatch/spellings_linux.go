@@ -19,8 +19,8 @@ import (
 
 // CheckSpellings refuses to go on where another name leads past a mount over a
 // .git to what is below it: on a file system that does not tell upper from lower
-// case, the kernel may take each spelling for a place of its own. Whoever made the
-// mounts has covered the names of .git; the folders above it have too many.
+// case, the kernel may take each spelling for a place of its own. The mounts cover
+// the spellings of .git itself; the folders above it have too many.
 func (w *Watch) CheckSpellings() error {
 	for _, point := range slices.Sorted(maps.Values(w.kept)) {
 		if !obeyed.IsGitName(path.Base(point)) {

@@ -164,7 +164,7 @@ func (w *Watch) watchMoves() (err error) {
 
 // readOnly lists the read-only mounts by their number. Those of the kernel's own
 // file systems, with which engines hide parts of it, have mount points that
-// nobody can remove.
+// cannot be removed.
 func (w *Watch) readOnly() (map[string]string, error) {
 	if _, err := unix.Seek(w.info, 0, 0); err != nil {
 		return nil, os.NewSyscallError("lseek", err)

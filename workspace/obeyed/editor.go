@@ -1,7 +1,7 @@
 package obeyed
 
 // EditorVariables are the variables by which editors hand sockets of the host
-// to the sessions that they start in a container, as VS Code sets them. Whoever
+// to the sessions that they start in a container, as VS Code sets them. A program that
 // can talk to those can open files, use keys and start programs outside. Dev
 // containers of ours set them to null, and validate asks for that.
 func EditorVariables() []string {

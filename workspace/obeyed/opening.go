@@ -15,8 +15,8 @@ const MaxDevContainer = jsonc.MaxSize
 // to the project's folder, makes the host obey when somebody opens the dev
 // container: its files of Compose, and every word of initializeCommand that may
 // be a file, alike relative to the project's folder. It is not known whether
-// they exist. command says that there is an initializeCommand. Of a text that is
-// no JSON nothing is returned: who opens it cannot read it either.
+// they exist. command says that there is an initializeCommand. It returns nothing
+// for a text that is no JSON: an editor cannot read it either.
 func Opening(rel string, text []byte) (paths []string, command bool) {
 	doc, _ := jsonc.Parse(rel, text)
 	if doc == nil {

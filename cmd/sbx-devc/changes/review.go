@@ -194,7 +194,7 @@ func settle(a *cli.App, run *decision.Run, decided decision.Taken) error {
 	return nil
 }
 
-// Size of a screen where nobody says it.
+// The size of a screen when the terminal does not tell it.
 const (
 	screenRows    = 24
 	screenColumns = 80
@@ -222,7 +222,7 @@ func commitAccepted(ctx context.Context, a *cli.App, run *decision.Run) error {
 }
 
 // confirm shows what is dangerous about reviews before what they are about counts. On a
-// terminal it asks once; elsewhere it refuses what acts when nobody runs the project,
+// terminal it asks once; elsewhere it refuses a change that acts although the project is not run,
 // unless a glob accepts it.
 func confirm(ctx context.Context, a *cli.App, reviews []*review.Review, accept []string, what string) error {
 	danger := decision.DangerOf(reviews, accept)

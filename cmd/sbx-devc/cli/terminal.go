@@ -17,7 +17,7 @@ func IsTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Questions returns whom to ask; nil when nobody is there to answer. Both ends
+// Questions returns the person's terminal; nil when no person can answer. Both ends
 // must be a terminal, and it is none of a CI job.
 func (a *App) Questions() *ask.Terminal {
 	if a.Getenv("CI") != "" || !IsTerminal(a.Stdin) || !IsTerminal(a.Stderr) {

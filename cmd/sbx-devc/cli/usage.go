@@ -50,8 +50,8 @@ func TypeArguments(root *cobra.Command) {
 	}
 }
 
-// emptyWord is the place, from 1, of the first argument that is empty; 0 = none is. What
-// comes after -- belongs to another program. To take an empty name for none would choose
+// emptyWord is the place, from 1, of the first argument that is empty; 0 = none is. Arguments
+// after -- belong to another program. To take an empty name for none would choose
 // the only run or the current folder for a script whose variable is not set.
 func emptyWord(cmd *cobra.Command, args []string) int {
 	if at := cmd.ArgsLenAtDash(); at >= 0 {

@@ -30,7 +30,7 @@ type options struct {
 	budgets []string
 	models  []string
 
-	// Of the forward proxy, which there is with allow.
+	// For the forward proxy, which there is with allow.
 	forward string
 	allow   []string
 	private []string

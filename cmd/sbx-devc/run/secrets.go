@@ -53,8 +53,8 @@ func (o *SecretFlags) give(given *settings.Given) {
 	o.NoSecrets = given.Expand("--no-secret", o.NoSecrets)
 }
 
-// variables are those that --env and --env-file give to a run on a project. Of a name the
-// last one counts, and --env wins.
+// variables are those that --env and --env-file give to a run on a project. The last
+// value of a name counts, and --env wins.
 func variables(a *cli.App, o *SecretFlags, project string) ([]string, error) {
 	var all, missing []string
 	lookup := func(name string) (string, bool) {

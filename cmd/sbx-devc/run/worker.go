@@ -105,7 +105,7 @@ func (w *workerFlags) serve(ctx context.Context, a *cli.App, cmd *cobra.Command,
 	return nil
 }
 
-// start does the run whose sandbox the requests work in. Nobody can answer a question of it.
+// start does the run whose sandbox the requests work in. It asks no questions, because no person could answer.
 func (w *workerFlags) start(ctx context.Context, a *cli.App, at place) (*worker.Running, error) {
 	quiet, o := *a, w.o
 	quiet.Stdin, quiet.Stdout = bytes.NewReader(nil), io.Discard

@@ -99,7 +99,7 @@ func packetAttacks() []Attack {
 		ip4("esp", "IPsec", 50),
 		ip4("l2tp", "L2TP over IP", 115),
 		ip4("ospf", "a routing protocol", 89),
-		ip4("unknown-protocol", "a protocol number that nobody uses", 253),
+		ip4("unknown-protocol", "a protocol number without a protocol", 253),
 		raw("ip6-unknown-protocol", "such a number over IPv6", func(a *Agent) error {
 			return a.socketIn(unix.AF_INET6, unix.SOCK_RAW, 253, &unix.SockaddrInet6{Addr: a.v6.As16()}, []byte(a.word), nil)
 		}),

@@ -34,7 +34,7 @@ events_logger = "file"
 `
 
 // StartPodman starts a Podman of this test's own, which has SmallImage, in
-// namespaces that go with it: its bridge, rules and mounts are nobody else's, and
+// namespaces that go with it: its bridge, rules and mounts are its own, and
 // the programs that it leaves behind for minutes end. more is PackPrograms'.
 func StartPodman(t *testing.T, more map[string]string) *engine.Engine {
 	t.Helper()
@@ -75,8 +75,8 @@ func RestartPodman(t *testing.T, signal syscall.Signal) {
 }
 
 // ServePodman starts a Podman that keeps everything in dir and has SmallImage, to which
-// DOCKER_HOST leads then. before is the program that starts it, with its arguments; none =
-// nobody. more is PackPrograms'.
+// DOCKER_HOST leads then. before is the program that starts it, with its arguments; without it
+// Podman starts directly. more is PackPrograms'.
 func ServePodman(t *testing.T, dir string, more map[string]string, before ...string) *engine.Engine {
 	t.Helper()
 	program := testenv.Program(t, "podman")
@@ -166,8 +166,8 @@ type packer struct {
 	done map[string]bool
 }
 
-// folder adds a folder and those above it: left out, Docker would make one that nobody can
-// search.
+// folder adds a folder and those above it: left out, Docker would make one without
+// the right to search it.
 func (p *packer) folder(dir string) error {
 	if dir == "/" || p.done[dir] {
 		return nil
