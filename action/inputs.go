@@ -240,6 +240,9 @@ func (p *inputParser) workingDirectory(in *Inputs, root *os.Root) {
 	if dir == "" {
 		dir = "."
 	}
+	if within, err := filepath.Rel(root.Name(), dir); err == nil && filepath.IsAbs(dir) { // such as ${{ github.workspace }}/sub
+		dir = within
+	}
 	// Stat through the root refuses a link that leads out of the workspace.
 	info, err := root.Stat(dir)
 	switch {

@@ -131,8 +131,8 @@ func (p *inputParser) conversation(name string) (earlier runs.Earlier) {
 		earlier, err = runs.ReadEarlier(file)
 	}
 	if err != nil {
-		p.fail("name the output report_dir of an earlier run, or the folder to which a step downloaded it", "input %s: %w", name,
-			diag.WithoutPath(err))
+		p.fail("name the output report_dir of an earlier run, or the folder to which a step downloaded it", "input %s: %s: %w", name,
+			file, diag.WithoutPath(err))
 	}
 	return earlier
 }

@@ -68,6 +68,9 @@ func TestTheRepositoryAroundAFolder(t *testing.T) {
 			t.Errorf("%s alone: %q", dir, in.Repository)
 		}
 	}
+	if in, errs := parseIn(workspace, map[string]string{"working_directory": filepath.Join(app, "packages/a")}); len(errs) > 0 || in.Repository != app {
+		t.Errorf("by its whole path: %q, %v", in.Repository, errs)
+	}
 	if in, errs := parseIn(filepath.Join(workspace, "plain"), map[string]string{"working_directory": "."}); len(errs) > 0 || in.Repository != "" {
 		t.Errorf("a repository around the checkout: %q, %v", in.Repository, errs)
 	}
@@ -266,7 +269,7 @@ func TestInputsAreRefused(t *testing.T) {
 		"servers' file above":  {map[string]string{"mcp_config": "../x"}, "escapes"},
 		"schema":               {map[string]string{"json_schema": `{"type":"array"}`}, "input json_schema"},
 		"schema elsewhere":     {map[string]string{"json_schema": `{"type":"object","$ref":"file:///etc/passwd"}`}, "must hold all that it needs"},
-		"no conversation":      {map[string]string{"resume": "/nowhere"}, "input resume: no such file"},
+		"no conversation":      {map[string]string{"resume": "/nowhere"}, "input resume: /nowhere: no such file"},
 		"resume is relative":   {map[string]string{"resume": "x"}, "no absolute path"},
 		"boolean":              {map[string]string{"fail_on_denied": "yes"}, `"yes" is neither true nor false`},
 		"summary":              {map[string]string{"summary": "True"}, `"True" is neither true nor false`},
@@ -284,6 +287,7 @@ func TestInputsAreRefused(t *testing.T) {
 		"image is an option":   {map[string]string{"image": "a b"}, "image"},
 		"no such folder":       {map[string]string{"working_directory": "none"}, `input working_directory: the workspace has no "none"`},
 		"folder above":         {map[string]string{"working_directory": ".."}, "working_directory"},
+		"folder elsewhere":     {map[string]string{"working_directory": "/etc"}, "working_directory"},
 		"folder is a file":     {map[string]string{"working_directory": "ask.md"}, "is no folder"},
 	} {
 		t.Run(name, func(t *testing.T) {

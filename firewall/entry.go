@@ -188,7 +188,7 @@ func parseAddress(host string) (prefix netip.Prefix, isAddr bool, bad *problem) 
 		case addr.Is4In6():
 			return prefix, true, complain("write the IPv4 network", "%q is an IPv4 network in IPv6 form", host)
 		case p.Bits() == 0:
-			return prefix, true, complain(`name the networks, or use "mode": "audit" to let everything out and record it`,
+			return prefix, true, complain(`name the networks, or let everything out and record it: "mode": "audit", in the Action egress: audit`,
 				"%q is the whole internet", host)
 		case p != p.Masked():
 			return prefix, true, complain(fmt.Sprintf("write %s, or %s for the one address", p.Masked(), before),
@@ -204,7 +204,8 @@ func parseAddress(host string) (prefix netip.Prefix, isAddr bool, bad *problem) 
 
 func (e *entry) setName(host string) *problem {
 	if host == "*" {
-		return complain(`name the domains, or use "mode": "audit" to let everything out and record it`, "%q would match every name", host)
+		return complain(`name the domains, or let everything out and record it: "mode": "audit", in the Action egress: audit`,
+			"%q would match every name", host)
 	}
 	rest, wildcard := strings.CutPrefix(host, "*.")
 	if strings.Contains(rest, "*") {
@@ -253,7 +254,7 @@ func (e *entry) tooWide() *problem {
 		case addr.IsUnspecified():
 			return complain("name the network that is meant", "%s is no destination", e.prefix)
 		case e.prefix.Bits() < widest4, addr.Is6() && e.prefix.Bits() < widest6:
-			return complain(`name the networks, or use "mode": "audit" to let everything out and record it`,
+			return complain(`name the networks, or let everything out and record it: "mode": "audit", in the Action egress: audit`,
 				"%s is a part of the internet that belongs to many organisations", e.prefix)
 		}
 	}

@@ -19,6 +19,9 @@ func cloudAPI(getenv func(string) string) (upstream *url.URL, credential credpro
 	read := credproxy.BedrockKey
 	region := cmp.Or(getenv("AWS_REGION"), getenv("AWS_DEFAULT_REGION"))
 	switch {
+	case isOn(getenv("CLAUDE_CODE_USE_BEDROCK")) && isOn(getenv("CLAUDE_CODE_USE_VERTEX")):
+		err := errors.New("CLAUDE_CODE_USE_BEDROCK and CLAUDE_CODE_USE_VERTEX are both set")
+		return nil, credential, true, exitcode.With(exitcode.NoSecret, diag.WithHint(err, "unset the one that is not meant"))
 	case isOn(getenv("CLAUDE_CODE_USE_BEDROCK")):
 		base, secret = getenv("ANTHROPIC_BEDROCK_BASE_URL"), getenv("AWS_BEARER_TOKEN_BEDROCK")
 		if base != "" {

@@ -21,6 +21,7 @@ func TestCloudsByTheVariablesOfClaudeCode(t *testing.T) {
 		{"CLAUDE_CODE_USE_BEDROCK=0 AWS_BEARER_TOKEN_BEDROCK=" + key, "there is no key for the model API"},
 		{"CLAUDE_CODE_USE_BEDROCK=1 AWS_REGION=eu-west-1 ANTHROPIC_AUTH_TOKEN=" + key, "there is no key for the model API"},
 		{"CLAUDE_CODE_USE_BEDROCK=1 AWS_BEARER_TOKEN_BEDROCK=" + key, "there is no key for the model API"},
+		{"CLAUDE_CODE_USE_BEDROCK=1 CLAUDE_CODE_USE_VERTEX=1 AWS_REGION=eu-west-1 AWS_BEARER_TOKEN_BEDROCK=" + key, "are both set"},
 		{"CLAUDE_CODE_USE_BEDROCK=1 AWS_BEARER_TOKEN_BEDROCK=" + key + " ANTHROPIC_BEDROCK_BASE_URL=http://gw.example.com", "travel unencrypted"},
 		{"CLAUDE_CODE_USE_BEDROCK=1 AWS_BEARER_TOKEN_BEDROCK=" + key + " AWS_REGION=evil.test/", "is no region"},
 		{"CLAUDE_CODE_USE_VERTEX=1 ANTHROPIC_VERTEX_BASE_URL=https://x.test ANTHROPIC_AUTH_TOKEN=" + key, "there is no key for the model API"},

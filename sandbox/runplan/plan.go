@@ -199,8 +199,8 @@ func repositoryWarnings(w *workspace.Workspace, mode workspace.Mode) []string {
 		return []string{fmt.Sprintf("%s is a part of the repository %s, which stays outside: a repository that the agent makes ends with the "+
 			"run; run it on %s if the agent's commits should stay", w.Dir, w.Above, w.Above)}
 	}
-	return []string{w.Dir + " has no git repository of its own: the agent can make one, which ends with the run; run 'git init' there first " +
-		"if its commits should stay"}
+	return []string{w.Dir + " has no git repository of its own: the agent can make one, which ends with the run; take a folder " +
+		"that has one, or run 'git init' there first, if its commits should stay"}
 }
 
 // Conversation is Claude's name of the conversation on a terminal; "" = it is Claude's choice.

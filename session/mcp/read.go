@@ -76,8 +76,11 @@ func read(text []byte) ([]settings.MCPServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(list) == 0 || len(list) > maxServers {
-		return nil, fmt.Errorf("it names %d servers, and 1 to %d are possible", len(list), maxServers)
+	if len(list) == 0 {
+		return nil, errors.New(`it names no server: they stand by name in "mcpServers"`)
+	}
+	if len(list) > maxServers {
+		return nil, fmt.Errorf("it names %d servers, and %d are possible", len(list), maxServers)
 	}
 	var out []settings.MCPServer
 	var bad []error

@@ -54,7 +54,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		"{\"a\": [1,}}":                    "f:1:10: it is neither JSON nor YAML",
 		"servers:\n- name: a\n  args: [1}": "f:3:11: it is neither JSON nor YAML",
 		"a":                                "no list of servers",
-		"[]":                               "0 servers",
+		"[]":                               "it names no server",
 		"- {name: a b, command: x}":        "needs a name",
 		"- {name: a}":                      "neither command nor url",
 		"- {name: a, command: x, url: y}":  "both",
@@ -66,6 +66,7 @@ func TestMistakesAreNamed(t *testing.T) {
 		"- &x {name: a, command: b}\n- *x":                                  "alias",
 		"- {name: a, command: x}\n---\n- {name: b, command: x}":             "more than one",
 		"mcpServers: {a: {name: b, command: x}}":                            "two names",
+		"{}":                                                                "they stand by name in",
 		"- {name: a, command: x, headers: {A: " + secret + "}, headers: 1}": "",
 	} {
 		_, err := Read("f", []byte(text))
