@@ -201,6 +201,12 @@ func (g *git) judgePush(d *Decision, m *Memory, repo repository, req *Request, b
 		}
 	}
 	d.Operation += " " + strings.Join(refs, ",")
+	if d.Reason == "" {
+		if ref := p.notForward(req.Header, body); ref != "" {
+			d.Reason = ref + " of " + repo.String() + " would lose commits, or the push does not show that it keeps them: " +
+				"add commits or merge, no force"
+		}
+	}
 	if d.Reason != "" {
 		d.Rule, d.Answer = "", p.refusal(d.Reason)
 		if len(wanted) > 0 {
@@ -209,7 +215,7 @@ func (g *git) judgePush(d *Decision, m *Memory, repo repository, req *Request, b
 		}
 		return
 	}
-	d.Allowed, d.Reason = true, "the entry names these refs, and they are new or this sandbox's own"
+	d.Allowed, d.Reason = true, "the entry names these refs, and they are new, or this sandbox's own and lose nothing"
 	d.Observe = p.observer(m, repo)
 }
 
