@@ -76,9 +76,10 @@ func (b *mountBuilder) coverHusky(m *Mounts) {
 	switch b.workspace.Paths[huskyOwn] { // the engine would follow a link
 	case Missing:
 		b.hold(huskyOwn, Folder, "", false)
-		m.Scratch = append(m.Scratch, path.Join(b.target, huskyOwn))
+		fallthrough
 	case Folder:
 		m.Scratch = append(m.Scratch, path.Join(b.target, huskyOwn))
+		delete(b.mounts, huskyOwn) // husky 9 makes it git's folder of hooks, which is protected; one place has one mount
 	}
 	if text := b.workspace.Husky.Ignore; text != nil {
 		if b.workspace.Paths[huskyIgnore] == Missing {

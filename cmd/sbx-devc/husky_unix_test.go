@@ -19,10 +19,12 @@ func TestAttackTheFolderThatHuskyInstallsInto(t *testing.T) {
 		echo evil >.husky/pre-commit; rm -rf .husky/_ .husky/.gitignore; ln -sf ../seen .husky/.gitignore; cp seen seen2; mv seen2 .husky/.gitignore
 		mv .husky .old; mkdir -p .husky/_; ln -sf ../../seen .husky/_/husky.sh; true`
 	for kind, prepare := range map[string]string{
-		"missing":   "",
-		"installed": "mkdir .husky/_ && echo good >.husky/_/husky.sh && echo _ >.husky/.gitignore",
-		"version 6": `echo '{"devDependencies": {"husky": "^6.0.0"}}' >package.json`,
-		"a link":    "mkdir .git/x && ln -s ../.git/x .husky/_ && ln -s ../.git/config .husky/.gitignore && touch seen",
+		"missing":               "",
+		"installed":             "mkdir .husky/_ && echo good >.husky/_/husky.sh && echo _ >.husky/.gitignore",
+		"git obeys it":          "mkdir .husky/_ && echo good >.husky/_/husky.sh && git config -f .git/config core.hooksPath .husky/_", // husky 9
+		"git obeys it, missing": "git config -f .git/config core.hooksPath .husky/_",
+		"version 6":             `echo '{"devDependencies": {"husky": "^6.0.0"}}' >package.json`,
+		"a link":                "mkdir .git/x && ln -s ../.git/x .husky/_ && ln -s ../.git/config .husky/.gitignore && touch seen",
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

@@ -48,13 +48,26 @@ X
 	{
 		name: "node, husky 5 to 9 and lefthook",
 		clone: `mkdir .husky && echo 'exit 1' >.husky/pre-commit; echo _ >.husky/.gitignore; echo 'node_modules' >.gitignore; echo '{"name": "app", "private": true}' >package.json
-			echo 'pre-commit: {commands: {x: {run: "false"}}}' >lefthook.yml`,
+			echo 'pre-commit: {commands: {x: {run: "false"}}}' >lefthook.yml
+			printf '#!/bin/sh\necho ran >>.git/ran\n' >.git/hooks/post-commit && chmod +x .git/hooks/post-commit`,
 		work: `for v in 5.2.0 6.0.0 7.0.4 8.0.3 9.1.7; do
 				case $v in 9*) prepare=husky ;; *) prepare='husky install' ;; esac
 				echo '{"name": "app", "private": true, "scripts": {"prepare": "'$prepare'"}, "devDependencies": {"husky": "'$v'"}}' >package.json
 				rm -rf node_modules package-lock.json; npm install --no-audit --no-fund || { echo "husky $v fails"; exit 1; }
 			done; npm install --no-audit --no-fund --save-dev lefthook@1.13.6 && npx lefthook install; echo done >done`,
-		check: `test -z "$(ls .git/hooks | grep -v sample)" && test -z "$(git config core.hooksPath)" && test -e done`,
+		check: `test "$(ls .git/hooks | grep -v sample)" = post-commit && test -z "$(git config core.hooksPath)" && test -e done
+			n=$(wc -l <.git/ran); git commit -q --allow-empty -m mine; test $(wc -l <.git/ran) = $((n+1))`,
+	},
+	{
+		name: "node, husky 9 that the user has installed", // its hooks are the host's
+		clone: `echo node_modules >.gitignore; mkdir .husky && echo 'echo ran >>.git/ran' >.husky/pre-commit
+			echo '{"name": "app", "private": true, "scripts": {"prepare": "husky"}, "devDependencies": {"husky": "9.1.7"}}' >package.json
+			npm install --no-audit --no-fund && test "$(git config core.hooksPath)" = .husky/_ && cat .husky/_/* .husky/_/.gitignore .husky/pre-commit >.git/before`,
+		work: `rm -rf node_modules; npm install --no-audit --no-fund; echo 'echo evil >.git/evil' >.husky/_/h; echo done >done
+			cp .husky/_/h .husky/_/pre-commit; git config core.hooksPath .evil; mkdir .evil; cp .husky/_/h .evil/pre-commit; chmod +x .evil/pre-commit
+			git config core.hooksPath /dev/null`,
+		check: `test -e done && cat .husky/_/* .husky/_/.gitignore .husky/pre-commit | cmp - .git/before && test "$(git config core.hooksPath)" = .husky/_
+			n=$(wc -l <.git/ran); git commit -q --allow-empty -m mine; test $(wc -l <.git/ran) = $((n+1)) && test ! -e .git/evil`,
 	},
 	{
 		name: "node, pnpm",
