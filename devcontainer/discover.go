@@ -71,6 +71,9 @@ func Discover(path string) ([]string, error) {
 			return nil, err
 		}
 	}
+	if _, err := filepath.Abs(path); len(found) == 0 && err != nil {
+		return nil, err // the current folder was removed
+	}
 	if len(found) == 0 && inDevcontainer(path) {
 		return nil, diag.WithHint(fmt.Errorf("%w in %s", ErrNone, path),
 			"name the project's folder, the one with .devcontainer in it, or one file")

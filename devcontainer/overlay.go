@@ -81,6 +81,10 @@ func (o overlay) Read(name string) ([]byte, error) {
 	return o.Tree.Read(name)
 }
 
+func (o overlay) executable(name string) (yes, known bool) { return Executable(o.Tree, name) }
+
+func (o overlay) absent(name string) bool { return isAbsent(o.Tree, name) }
+
 // OpenEdited is Open with texts that an editor has and the disk may not have yet, by
 // their absolute names. They win over the files on the disk.
 func OpenEdited(file string, texts map[string][]byte, use func(*Project) error) error {

@@ -169,16 +169,23 @@ func TestScriptsOnTheDisk(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got := ""
-		if err := devcontainer.Open(config, func(p *devcontainer.Project) error {
+		script := func(p *devcontainer.Project) (got string) {
 			for _, f := range lint.Check(p) {
 				if f.Rule == "SBX318" {
 					got = string(f.Severity) + ": " + f.Message
 				}
 			}
+			return got
+		}
+		if err := devcontainer.Open(config, func(p *devcontainer.Project) error {
+			for text, p := range map[string]*devcontainer.Project{"": p, " with another text": p.With(append(p.Config.Src, '\n'))} {
+				if got := script(p); got != c.want {
+					t.Errorf("%s%s: %q, want %q", c.name, text, got, c.want)
+				}
+			}
 			return nil
-		}); err != nil || got != c.want {
-			t.Errorf("%s: %q, want %q (%v)", c.name, got, c.want, err)
+		}); err != nil {
+			t.Errorf("%s: %v", c.name, err)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -47,6 +48,9 @@ func ReadLock(dir Folder) (*lock.Lock, error) {
 	}
 	if config := dir.Read(ConfigPath); config != nil && templates.Extended(config) {
 		return nil, fmt.Errorf("%s: %w: there is no template to compare it with", dir, ErrExtended)
+	}
+	if _, err := filepath.Abs(string(dir)); err != nil {
+		return nil, err // the current folder was removed
 	}
 	return nil, diag.WithHint(fmt.Errorf("%s: no %s", dir, lock.Path), "'sbx-devc init' writes one; a dev container from before has none")
 }

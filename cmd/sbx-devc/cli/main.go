@@ -70,7 +70,12 @@ func Main(ctx context.Context, a *App, root func(*App) *cobra.Command, args []st
 }
 
 // PrintError is the one place that shows an error to a person.
-func (a *App) PrintError(err error) { diag.WriteError(a.Stderr, "sbx-devc", WithHint(err)) }
+func (a *App) PrintError(err error) {
+	if isOfGoneFolder(err) {
+		err = errGone
+	}
+	diag.WriteError(a.Stderr, "sbx-devc", WithHint(err))
+}
 
 // WithHint says a missing path in plain words, and adds the hint that the operating
 // system's errors leave open.

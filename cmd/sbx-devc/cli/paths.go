@@ -69,18 +69,26 @@ func exists(name string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// ofGoneFolder is err in plain words where it came of a current folder that is removed, as
-// another one in a folder of the same name is: the system says "getwd". It ends a check with
-// the code of one that cannot begin, code, and all else as a missing folder does.
+// errGone is a current folder that is removed, as another one in a folder of the same name is.
+var errGone = diag.WithHint(errors.New("the current folder was removed"),
+	"'cd' to a folder that is there; one of the same name is another: cd \"$PWD\"")
+
+// isOfGoneFolder reports whether err came of a removed current folder: the system says "getwd".
+func isOfGoneFolder(err error) bool {
+	call := (*os.SyscallError)(nil)
+	return errors.As(err, &call) && call.Syscall == "getwd" && errors.Is(call, fs.ErrNotExist)
+}
+
+// ofGoneFolder is err in plain words where it came of a current folder that is removed. It ends
+// a check with the code of one that cannot begin, code, and all else as a missing folder does.
 func ofGoneFolder(err error, code int) error {
-	if call := (*os.SyscallError)(nil); !errors.As(err, &call) || call.Syscall != "getwd" || !errors.Is(call, fs.ErrNotExist) {
+	if !isOfGoneFolder(err) {
 		return err
 	}
 	if code != exitcode.CheckUsage {
 		code = exitcode.NoInput
 	}
-	gone := errors.New("the current folder was removed")
-	return exitcode.With(code, diag.WithHint(gone, "'cd' to a folder that is there; one of the same name is another: cd \"$PWD\""))
+	return exitcode.With(code, errGone)
 }
 
 // said is an error in other words.

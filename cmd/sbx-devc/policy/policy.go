@@ -53,6 +53,9 @@ func loadPolicy(file string) (explain.Explainer, error) {
 			return none, diag.WithHint(fmt.Errorf("the firewall Feature's options in %s: %w", scaffold.ConfigPath, bad),
 				"'sbx-devc validate' shows everything that is wrong")
 		case policy == nil:
+			if _, gone := filepath.Abs(file); gone != nil {
+				return none, gone // the current folder was removed
+			}
 			err = &fs.PathError{Op: "open", Path: file, Err: fs.ErrNotExist} // and not that of a folder above it
 			return none, diag.WithHint(err, "name the settings with --file; 'sbx-devc init' writes a project's")
 		}

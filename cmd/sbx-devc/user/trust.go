@@ -83,6 +83,9 @@ func trustProject(ctx context.Context, a *cli.App, o trustOptions, dir string) e
 		return run.PlanError(a, err)
 	}
 	if len(p.Content()) == 0 {
+		if _, err := filepath.Abs(dir); err != nil {
+			return err // the current folder was removed
+		}
 		err := fmt.Errorf("there is no %s in %s", filepath.ToSlash(projects.DefaultSettings), dir)
 		if p.Recipe != nil {
 			err = fmt.Errorf("%w, and a run takes no image of %s, because %s", err, p.Recipe.File, p.Recipe.Unusable)
