@@ -147,21 +147,28 @@ func copiedFiles(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
-// placesOf returns where a COPY of single files of the context puts each, with its name there: absolute places alone.
+// placesOf returns where a COPY or an ADD of single files of the context puts each, with its
+// name there: absolute places alone.
 func placesOf(i *dockerfile.Instruction) map[string]string {
-	c, ok := i.Command.(*instructions.CopyCommand)
-	if !ok || c.From != "" {
-		return nil
+	var brings instructions.SourcesAndDest
+	switch c := i.Command.(type) {
+	case *instructions.CopyCommand:
+		if c.From != "" {
+			return nil
+		}
+		brings = c.SourcesAndDest
+	case *instructions.AddCommand: // addresses have a colon
+		brings = c.SourcesAndDest
 	}
 	out := map[string]string{}
-	to := i.Expand(c.DestPath)
-	for _, written := range c.SourcePaths {
+	to := i.Expand(brings.DestPath)
+	for _, written := range brings.SourcePaths {
 		from := i.Expand(written)
 		place := to
-		if strings.HasSuffix(to, "/") || len(c.SourcePaths) > 1 {
+		if strings.HasSuffix(to, "/") || len(brings.SourcePaths) > 1 {
 			place = path.Join(to, path.Base(from))
 		}
-		if path.IsAbs(place) && !strings.ContainsAny(from+place, "$*?[<") {
+		if path.IsAbs(place) && !strings.ContainsAny(from+place, "$*?[<:") {
 			out[path.Clean(place)] = from
 		}
 	}
@@ -265,10 +272,8 @@ func scriptsOfContext(v *rule.View, s *dockerfile.Stage, image baseimage.Image, 
 	brought := map[string]script{} // by the place in the image
 	changed := -1                  // the last step that may have set the mode of any
 	for n, i := range s.Instructions {
-		if c, ok := i.Command.(*instructions.CopyCommand); ok {
-			for place, from := range placesOf(i) {
-				brought[place] = script{from, n, c.Chmod != ""}
-			}
+		for place, from := range placesOf(i) {
+			brought[place] = script{from, n, strings.Contains(i.Source(), "--chmod")}
 		}
 		if i.Name != "RUN" {
 			continue
@@ -316,7 +321,8 @@ func scriptRefused(v *rule.View, full, place string, image baseimage.Image, mode
 			Hint:     "install it above, or begin the script with #!/bin/sh",
 			Severity: diag.SeverityWarning}
 	case known && !executable && !modeSet:
-		return rule.Finding{Message: fmt.Sprintf("%s is not executable", place), Hint: "write COPY --chmod=755, or call it with sh"}
+		return rule.Finding{Message: fmt.Sprintf("%s is not executable", place),
+			Hint: "give --chmod=755 to the step that brings it, or call it with sh"}
 	}
 	return rule.Finding{}
 }

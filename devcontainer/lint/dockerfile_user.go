@@ -167,7 +167,7 @@ func mentioned(history []*dockerfile.Instruction, name string) bool {
 	for _, i := range history {
 		switch i.Name {
 		case "RUN":
-			if i.Unread || strings.Contains(i.Source(), name) || strings.Contains(i.Source(), "$") && strings.Contains(i.Expand(i.Source()), name) {
+			if i.Unread || names(i.Source(), name) || strings.Contains(i.Source(), "$") && names(i.Expand(i.Source()), name) {
 				return true
 			}
 			for _, cmd := range i.Commands {
@@ -186,6 +186,21 @@ func mentioned(history []*dockerfile.Instruction, name string) bool {
 		}
 	}
 	return false
+}
+
+// names reports whether a text has a name that no letter or digit continues: developer is no develop.
+func names(text, name string) bool {
+	for {
+		_, rest, found := strings.Cut(text, name)
+		if !found || rest == "" || !isNameByte(rest[0]) {
+			return found
+		}
+		text = rest
+	}
+}
+
+func isNameByte(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
 var (

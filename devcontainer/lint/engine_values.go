@@ -132,11 +132,11 @@ func namesOfNothing(v *rule.View) (out []rule.Finding) {
 // volumeRefused says what to write for a value of --volume that the engine refuses; "" when it takes it.
 func volumeRefused(value string) string {
 	parts := strings.Split(value, ":")
-	if len(parts) < 2 || strings.Contains(value, `\`) || strings.ContainsAny(parts[0], "$") {
+	if len(parts) < 2 || strings.Contains(value, `\`) {
 		return ""
 	}
 	switch source := parts[0]; {
-	case source != "" && !strings.HasPrefix(source, "/") && !strings.HasPrefix(source, ".") && strings.ContainsAny(source, "/~"):
+	case source != "" && !strings.HasPrefix(source, "/") && !strings.HasPrefix(source, ".") && strings.ContainsAny(source, "/~$"):
 		return "a folder of the host is an absolute path, such as ${localWorkspaceFolder}/data or ${localEnv:HOME}/data"
 	case !strings.HasPrefix(parts[1], "/"):
 		return "the place in the container is an absolute path"

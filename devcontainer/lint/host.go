@@ -194,7 +194,7 @@ func devices(v *rule.View) (out []rule.Finding) {
 func sensitiveMounts(v *rule.View) (out []rule.Finding) {
 	for _, r := range shown(v, rights.Mounted, rights.Granted) {
 		what := sensitive(r.Mount)
-		if what == "" || mountsEngine(r) || mountsSession(r) {
+		if what == "" || mountsEngine(r) || mountsSession(r) || isNeverExpanded(r) {
 			continue
 		}
 		// A relative source of Compose starts at the Compose file: people mount
@@ -219,6 +219,13 @@ func sensitiveMounts(v *rule.View) (out []rule.Finding) {
 		out = append(out, f)
 	}
 	return onPurpose(v, out)
+}
+
+// isNeverExpanded reports a mount of the configuration whose source begins with a variable of a
+// shell: no shell reads it there, and the engine refuses it.
+func isNeverExpanded(r rights.Right) bool {
+	byEngine := r.Notation == rights.Option || r.Notation == rights.Property
+	return byEngine && strings.HasPrefix(r.Mount.Source, "$") && !strings.HasPrefix(r.Mount.Source, "${")
 }
 
 // insideTree reports whether a relative source of the configuration, which starts at its

@@ -98,14 +98,23 @@ func joinedArguments(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
-// unknownArguments reports options of runArgs that differ by a letter or two from one
-// that the engine has.
+// ofOtherCommands are options that other commands have, and neither docker run nor podman run.
+var ofOtherCommands = map[string]string{
+	"build": "docker compose up", "renew-anon-volumes": "docker compose up", "force-recreate": "docker compose up",
+	"no-recreate": "docker compose up", "remove-orphans": "docker compose up", "no-deps": "docker compose up",
+	"no-cache": "docker build", "build-arg": "docker build", "build-context": "docker build", "target": "docker build",
+}
+
+// unknownArguments reports options of runArgs that other commands have, or that differ by a
+// letter or two from one that the engine has.
 func unknownArguments(v *rule.View) (out []rule.Finding) {
 	for _, a := range v.RunArgs {
 		if a.Node == nil || !strings.HasPrefix(a.Node.Text, "--") || rights.RunOptions.Knows(a.Flag) || strings.Contains(a.Flag, " ") {
 			continue
 		}
-		if best := rights.RunOptions.Nearest(a.Flag); best != "" {
+		if other := ofOtherCommands[a.Flag]; other != "" {
+			out = append(out, v.AtValue(a.Node, fmt.Sprintf("docker run has no option --%s: it belongs to %s", a.Flag, other), "take it out"))
+		} else if best := rights.RunOptions.Nearest(a.Flag); best != "" {
 			out = append(out, v.AtValue(a.Node, fmt.Sprintf("the engine has no option --%s", a.Flag), fmt.Sprintf("did you mean --%s?", best)))
 		}
 	}
@@ -141,10 +150,18 @@ func strayArgument(v *rule.View) []rule.Finding {
 // containerName is what the engine takes as the name of a container (moby, daemon/names).
 var containerName = lazyregexp.New(`^/?[a-zA-Z0-9][a-zA-Z0-9_.-]+$`)
 
-// refusedValues reports a name that no container can have, and a container in the background: the reference CLI
-// attaches to it, and the engine refuses both together.
+// refusedValues reports a name that no container can have, --rm together with a restart, and a
+// container in the background: the reference CLI attaches to it, and the engine refuses both.
 func refusedValues(v *rule.View) (out []rule.Finding) {
+	removed := false
+	restart := rights.Arg{}
 	for _, a := range v.RunArgs {
+		switch a.Flag { // the last one counts
+		case "rm":
+			removed = rights.IsOn(a.Value)
+		case "restart":
+			restart = a
+		}
 		if a.Flag == "detach" && rights.IsOn(a.Value) && a.Node != nil {
 			out = append(out, v.AtValue(a.Node, "the engine refuses to detach from a container that the tools attach to", "remove it"))
 		}
@@ -152,6 +169,10 @@ func refusedValues(v *rule.View) (out []rule.Finding) {
 			out = append(out, v.AtValue(a.Node, fmt.Sprintf("the engine refuses the container's name %q", a.Value),
 				"letters, digits, _ . and - only"))
 		}
+	}
+	keeps := restart.Node != nil && restart.Value != "" && restart.Value != "no" && !strings.Contains(restart.Value, "$")
+	if removed && keeps {
+		out = append(out, v.AtValue(restart.Node, "the engine refuses --rm and --restart together", "take one of them out"))
 	}
 	return out
 }

@@ -42,6 +42,8 @@ var (
 	wholeDirs = []string{".", "home", "Users", "var", "var/lib", "usr", "bin", "sbin", "lib", "lib64", "mnt", "media", "tmp", "run",
 		"c", "host_mnt"}
 	harmless = []string{"etc/localtime", "etc/timezone", "etc/ssl/certs", "etc/ca-certificates", "dev/shm", "dev/null"}
+	// readable are harmless to a container that only reads them.
+	readable = []string{"etc/hosts", "etc/resolv.conf", "etc/hostname"}
 	// homeSecrets hold keys or act on the host when it is used.
 	homeSecrets = []string{".ssh", ".aws", ".azure", ".kube", ".config", ".docker", ".gnupg", ".netrc", ".npmrc", ".pypirc", ".claude",
 		".claude.json", ".gitconfig", ".git-credentials", ".bashrc", ".profile", ".zshrc", ".bash_history", ".local/share/keyrings",
@@ -58,7 +60,9 @@ func sensitive(m rights.Mount) string {
 	switch {
 	case p.Base == "/" && p.Path == ".":
 		return "all files of the host"
-	case p.Base == "/" && slices.Contains(wholeDirs, p.Path), p.Base == "/" && below(systemDirs) && !below(harmless):
+	case p.Base == "/" && (below(harmless) || m.ReadOnly && below(readable)):
+		return ""
+	case p.Base == "/" && (slices.Contains(wholeDirs, p.Path) || below(systemDirs)):
 		return "the host's /" + p.Path
 	case p.Base == "home" && (p.Path == "." || p.Leaves()):
 		return "the home folder of the host's user"

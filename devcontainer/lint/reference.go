@@ -409,6 +409,9 @@ var (
 	shellLine = lazyregexp.New(`\s(&&|\|\|?|>>?)\s|;\s|\s`)
 )
 
+// onlyInShells are words of shells that do nothing as programs of their own.
+var onlyInShells = []string{"cd", "source", ".", "export", "set", "unset", "eval", "pushd", "popd", "shopt"}
+
 // arrayCommands reports arrays that were meant for a shell.
 func arrayCommands(v *rule.View) (out []rule.Finding) {
 	for _, r := range v.Of(rights.HostCommand, rights.Hook) {
@@ -473,8 +476,15 @@ func arrayCommand(v *rule.View, n *jsonc.Node) []rule.Finding {
 		return []rule.Finding{v.AtValue(n, fmt.Sprintf("this starts a program called %q", jsonc.Abbreviate(words[0].Text)),
 			"write it as a string, or one word per element").FixedBy(jsonc.Replace(n, string(v.Config.Src[words[0].Start:words[0].End])))}
 	}
-	if line := words[0].Text; strings.Contains(strings.TrimSpace(line), " ") && !strings.Contains(line, "/") &&
-		slices.ContainsFunc(words[1:], func(w *jsonc.Node) bool { return strings.Contains(strings.TrimSpace(w.Text), " ") }) {
+	line := strings.TrimSpace(words[0].Text)
+	if slices.Contains(onlyInShells, line) {
+		return []rule.Finding{v.AtValue(words[0], fmt.Sprintf("%s is a word of the shell, and this array starts a program of that name", line),
+			"write the command as one string; what it sets ends with its shell")}
+	}
+	program, _, more := strings.Cut(line, " ")
+	severalLines := !strings.Contains(line, "/") &&
+		slices.ContainsFunc(words[1:], func(w *jsonc.Node) bool { return strings.Contains(strings.TrimSpace(w.Text), " ") })
+	if more && (slices.Contains(shell.Shells, program) || severalLines) {
 		return []rule.Finding{v.AtValue(n, fmt.Sprintf("this starts one program, called %q", jsonc.Abbreviate(line)),
 			`an array is one command; write several as one text with &&, or as an object: {"NAME": "…", "OTHER": "…"}`).
 			Offering(jsonc.Replace(n, jsonc.Quote(joined(words))))}

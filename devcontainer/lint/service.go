@@ -47,18 +47,26 @@ func serviceEnds(v *rule.View) []rule.Finding {
 		`add "overrideCommand": true, or to the service: command: sleep infinity`)}
 }
 
-// imageEnds reports a container of an official image that is to run the image's own command, a shell or an
-// interpreter without a terminal.
+// imageEnds reports a container of an official image that is to run the image's own command, a
+// shell or an interpreter without a terminal, or a command of the Dockerfile that ends as soon.
 func imageEnds(v *rule.View) []rule.Finding {
 	n := v.Root.Member("overrideCommand")
 	image := baseImage(v)
 	if of, _ := baseimage.Of(image); !n.Is(false) || !of.EndsAlone() || v.HasFeatures() ||
-		len(v.Of(rights.Entrypoint, rights.Command)) > 0 ||
+		slices.ContainsFunc(v.Of(rights.Entrypoint, rights.Command), func(r rights.Right) bool { return r.Notation != rights.Dockerfile }) ||
 		slices.ContainsFunc(v.RunArgs, func(a rights.Arg) bool { return a.Flag == "tty" || a.Flag == "interactive" || a.Flag == "entrypoint" }) {
 		return nil
 	}
-	return []rule.Finding{v.AtValue(n, fmt.Sprintf("the container ends at once: %s starts a program that wants a terminal", image),
-		"leave overrideCommand out: the container is kept alive then")}
+	why := image + " starts a program that wants a terminal"
+	switch entry, command := v.Start(); {
+	case entry.Words != nil && isSoonDone(entry.Words) && (command.Words == nil || slices.Contains(printers, path.Base(entry.Words[0]))):
+		why = "the ENTRYPOINT of its Dockerfile is soon done"
+	case entry.Words == nil && isSoonDone(command.Words):
+		why = "the CMD of its Dockerfile is soon done"
+	case entry.Words != nil || command.Words != nil:
+		return nil
+	}
+	return []rule.Finding{v.AtValue(n, "the container ends at once: "+why, "leave overrideCommand out: the container is kept alive then")}
 }
 
 // printers are programs that only say something.
