@@ -21,6 +21,9 @@ import (
 // ancestor of the new one. The commits in between are at the beginning of the pack, where git
 // puts them. Each names its parents, and its id is the hash of its text, so nothing else is
 // asked or believed. Where the beginning does not show it, the push is refused.
+//
+// A server with receive.shallowUpdate cuts the parents of a commit that a push calls shallow off,
+// for good. So no way leads through one that this sandbox ever called so.
 
 const (
 	maxPackHead   = 1 << 20  // bytes of a push that are looked at
@@ -31,7 +34,7 @@ const (
 
 // notForward returns the first ref that a push would set to a commit that is not shown to come
 // after the ref's own; "" = there is none.
-func (p *push) notForward(header http.Header, body *Body) (ref string) {
+func (p *push) notForward(m *Memory, repo repository, header http.Header, body *Body) (ref string) {
 	var updates []pushCommand
 	for _, c := range p.commands {
 		if !isZero(c.old) && c.old != c.new {
@@ -54,15 +57,16 @@ func (p *push) notForward(header http.Header, body *Body) (ref string) {
 		_ = pack.read() // the commits before an end or an error are known
 	}
 	for _, c := range updates {
-		if !pack.comesAfter(c.new, c.old) {
+		if !pack.comesAfter(c.new, c.old, func(id string) bool { return m.isShallow(repo, id) }) {
 			return c.ref
 		}
 	}
 	return ""
 }
 
-// comesAfter reports whether the known commits lead from one back to an older one.
-func (p *packHead) comesAfter(commit, older string) bool {
+// comesAfter reports whether the known commits lead from one back to an older one. Shallow ones
+// lead nowhere.
+func (p *packHead) comesAfter(commit, older string, shallow func(id string) bool) bool {
 	seen := map[string]bool{}
 	for todo := []string{commit}; len(todo) > 0; {
 		at := todo[len(todo)-1]
@@ -72,7 +76,9 @@ func (p *packHead) comesAfter(commit, older string) bool {
 		}
 		if !seen[at] {
 			seen[at] = true
-			todo = append(todo, p.parents[at]...)
+			if !shallow(at) {
+				todo = append(todo, p.parents[at]...)
+			}
 		}
 	}
 	return false
@@ -283,9 +289,10 @@ func (p *packHead) add(place int64, text []byte) {
 	}
 	var parents []string
 	for {
-		line, rest, _ = strings.Cut(rest, "\n")
+		var ended bool // git takes a line without its end for none
+		line, rest, ended = strings.Cut(rest, "\n")
 		parent, ok := strings.CutPrefix(line, "parent ")
-		if !ok || !validID(parent) {
+		if !ended || !ok || !validID(parent) {
 			break
 		}
 		parents = append(parents, parent)

@@ -131,6 +131,7 @@ func TestAttackOperationGitForce(t *testing.T) {
 		"a commit on top that the new one does not have": {plain, [][]byte{object(packCommit, plain), object(packCommit, onTop)}},
 		"the parent in the message":                      {plain + "\n" + parent, [][]byte{object(packCommit, plain+"\n"+parent)}},
 		"the parent behind the author":                   {"tree " + tree + "\n" + sign + parent + "\nx\n", [][]byte{object(packCommit, "tree "+tree+"\n"+sign+parent+"\nx\n")}},
+		"the parent in a line that does not end":         {strings.TrimSuffix("tree "+tree+"\n"+parent, "\n"), [][]byte{object(packCommit, strings.TrimSuffix("tree "+tree+"\n"+parent, "\n"))}},
 		"the parent in front of the tree":                {parent + plain, [][]byte{object(packCommit, parent+plain)}},
 		"in other letters":                               {strings.ToUpper(onTop), [][]byte{object(packCommit, strings.ToUpper(onTop))}},
 		"the text of another kind":                       {plain, [][]byte{object(4, onTop), object(packCommit, plain)}},
@@ -151,6 +152,68 @@ func TestAttackOperationGitForce(t *testing.T) {
 	f.send("POST", "git.example.com/acme/app.git/git-receive-pack", body, pushHeader)
 	if !strings.Contains(f.refs(), id+" acme/app.git/refs/heads/agent/one") {
 		t.Errorf("a commit on top did not arrive:\n%s", f.refs())
+	}
+}
+
+// Attack: a server that takes shallow pushes (receive.shallowUpdate) cuts the parents off a commit
+// that a push calls shallow, in this push or in an earlier one.
+func TestAttackOperationGitForceByShallow(t *testing.T) {
+	t.Parallel()
+	f := newForge(t, agentEntry)
+	app := filepath.Join(f.root, "acme/app.git")
+	f.must(app, "git", "config", "receive.shallowUpdate", "true")
+	f.must(f.work, "git", "checkout", "-q", "-b", "agent/one")
+	f.commit("one")
+	last := f.commit("two")
+	f.must(f.work, "git", "push", "-q", "origin", "agent/one")
+	tree := f.must(f.work, "git", "rev-parse", "HEAD^{tree}")
+	commit := func(parents ...string) (text, id string) {
+		text = "tree " + tree + "\n"
+		for _, parent := range parents {
+			text += "parent " + parent + "\n"
+		}
+		text += "author a <a@b> 1 +0000\ncommitter a <a@b> 1 +0000\n\nx\n"
+		return text, fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "commit %d\x00%s", len(text), text)))
+	}
+	push := func(shallow, old, id, ref string, texts ...string) {
+		var body []byte
+		if shallow != "" {
+			body = pktline.Append(body, "shallow "+shallow)
+		}
+		var objects [][]byte
+		for _, text := range texts {
+			objects = append(objects, object(packCommit, text))
+		}
+		body = pktline.AppendFlush(pktline.Append(body, old+" "+id+" "+ref+"\x00report-status"))
+		f.send("POST", "git.example.com/acme/app.git/git-receive-pack", string(body)+string(packOf(objects...)), pushHeader)
+	}
+	const one, two = "refs/heads/agent/one", "refs/heads/agent/two"
+	kept := func(name string) {
+		if out, err := f.run(app, "git", "merge-base", "--is-ancestor", last, one); err != nil {
+			t.Fatalf("%s: what was pushed is lost: %s", name, out)
+		}
+	}
+	text, id := commit(last)
+	push(id, last, id, one, text)
+	kept("the new commit")
+	odd, oddID := commit(last, strings.Repeat("1", 40))
+	push(oddID, last, oddID, one, odd)
+	kept("the new commit, with a parent that the server lacks")
+	push(id, strings.Repeat("0", 40), id, two, text)
+	if !strings.Contains(f.refs(), id+" acme/app.git/"+two) {
+		t.Fatalf("a shallow commit did not arrive on a new branch:\n%s", f.refs())
+	}
+	next, nextID := commit(id)
+	push("", last, nextID, one, text, next)
+	kept("a commit that another push called shallow")
+	// A clone that is shallow pushes onto its last commit.
+	next, _ = commit(last)
+	next = strings.Replace(next, "\nx\n", "\ny\n", 1)
+	nextID = fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "commit %d\x00%s", len(next), next)))
+	push(last, last, nextID, one, next)
+	kept("an honest push")
+	if !strings.Contains(f.refs(), nextID+" acme/app.git/"+one) {
+		t.Errorf("a push from a shallow clone did not arrive:\n%s", f.refs())
 	}
 }
 

@@ -19,6 +19,7 @@ const maxCommands = 256 << 10
 // push is the head of a request to git-receive-pack, before the pack.
 type push struct {
 	commands     []pushCommand // none = git asks whether it may push at all
+	shallow      []string      // commits that the client has without their parents
 	capabilities []string
 }
 
@@ -116,6 +117,7 @@ func (p *push) readLine(line string) error {
 	}
 	line = strings.TrimSuffix(line, "\n")
 	if id, ok := strings.CutPrefix(line, "shallow "); ok && validID(id) && len(p.commands) == 0 {
+		p.shallow = append(p.shallow, id)
 		return nil
 	}
 	parts := strings.SplitN(line, " ", 3)
@@ -201,8 +203,11 @@ func (g *git) judgePush(d *Decision, m *Memory, repo repository, req *Request, b
 		}
 	}
 	d.Operation += " " + strings.Join(refs, ",")
+	if d.Reason == "" && !m.recordShallow(repo, p.shallow) {
+		d.Reason = "this sandbox named more shallow commits than are remembered: git fetch --unshallow"
+	}
 	if d.Reason == "" {
-		if ref := p.notForward(req.Header, body); ref != "" {
+		if ref := p.notForward(m, repo, req.Header, body); ref != "" {
 			d.Reason = ref + " of " + repo.String() + " would lose commits, or the push does not show that it keeps them: " +
 				"add commits or merge, no force"
 		}

@@ -138,7 +138,7 @@ func (r *pushReport) Close() error {
 	return nil
 }
 
-// maxPushed bounds the refs that are remembered.
+// maxPushed bounds the refs and the shallow commits that are remembered.
 const maxPushed = 4096
 
 func (m *Memory) recordPush(repo repository, ref, id string) {
@@ -151,6 +151,32 @@ func (m *Memory) recordPush(repo repository, ref, id string) {
 			m.changed(maps.Clone(m.pushed))
 		}
 	}
+}
+
+// shallowKey stands in front of a shallow commit's id in the place of a ref, which it cannot be.
+const shallowKey = "shallow "
+
+// recordShallow remembers commits that a push calls shallow, whether or not the server takes it.
+// It is false where there are too many.
+func (m *Memory) recordShallow(repo repository, ids []string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := len(m.pushed)
+	for _, id := range ids {
+		key := repo.String() + " " + shallowKey + id
+		if m.pushed[key] == "" && len(m.pushed) >= maxPushed {
+			return false
+		}
+		m.pushed[key] = id
+	}
+	if len(m.pushed) > before && m.changed != nil {
+		m.changed(maps.Clone(m.pushed))
+	}
+	return true
+}
+
+func (m *Memory) isShallow(repo repository, id string) bool {
+	return m.pushedTo(repo, shallowKey+id) != ""
 }
 
 // pushedTo returns the object to which this sandbox set a ref, or "".

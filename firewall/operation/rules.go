@@ -305,7 +305,7 @@ type Memory struct {
 }
 
 // Pushed is where this sandbox left the refs that it pushed: "host/repository ref" ->
-// object id.
+// object id. A commit that a push called shallow is "host/repository shallow id" -> id.
 type Pushed map[string]string
 
 // NewMemory returns the memory of a sandbox that did nothing yet.
