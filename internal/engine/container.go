@@ -90,9 +90,15 @@ const (
 	removePause = 100 * time.Millisecond
 )
 
+// passing are parts of the errors of a removal that works a moment later.
+var passing = []string{
+	"container state improper", // Podman: the container ends by itself at that moment
+	"already in progress",      // Docker: somebody else removes it
+	"device or resource busy",  // Docker: a process that ends, or a copy from its files, holds its mount
+}
+
 // Remove kills and removes a container with its anonymous volumes. One that
-// does not exist is no error. Podman fails when the container ends by itself at that
-// moment ("container state improper"), so it is asked again.
+// does not exist is no error. An engine that cannot do it at that moment is asked again.
 func (e *Engine) Remove(ctx context.Context, id string) (err error) {
 	for try := range removeTries {
 		if try > 0 {
@@ -106,7 +112,7 @@ func (e *Engine) Remove(ctx context.Context, id string) (err error) {
 		switch err = wrap(err, "removing container", short(id)); {
 		case err == nil, isNotFound(err):
 			return nil
-		case !strings.Contains(err.Error(), "container state improper"):
+		case !slices.ContainsFunc(passing, func(part string) bool { return strings.Contains(err.Error(), part) }):
 			return err
 		}
 	}
