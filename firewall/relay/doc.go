@@ -53,7 +53,8 @@
 // KeyServer is a Relay as well. It reads and judges each request anew by the entries of
 // its keys, so that a firewall which lets everything through gets no key for it. The
 // firewall makes the connections, so that its rules about addresses hold, and carries
-// TLS that it cannot read. Redirects are not followed. The key is masked in heads,
+// TLS that it cannot read. Redirects are not followed. No cookie and no other session of
+// the key's owner comes back. The key is masked in heads,
 // bodies and trailers of answers, also as base64 or hex, and escaped; a
 // compressed answer, and one in UTF-16 and the like, is refused. An answer of which a
 // program asks for one part after the other (Range) can give the key in parts.

@@ -27,11 +27,16 @@ func (m *masked) WriteHeader(status int) {
 // Unwrap is for http.ResponseController.
 func (m *masked) Unwrap() http.ResponseWriter { return m.ResponseWriter }
 
-// maskFields masks values, and leaves out fields whose name holds the key, also those that
-// are announced.
+// sessions are fields in which hosts give a session or a token of the asking user, unasked: cookies;
+// what libraries for JWT renew; and Spring's session. Requests with the key carry none of them, and
+// elsewhere they would do what the key does.
+var sessions = []string{"set-cookie", "set-cookie2", "authorization", "x-auth-token"}
+
+// maskFields masks values, and leaves out sessions and fields whose name holds the key, also those
+// that are announced.
 func maskFields(h http.Header, key *credential.Key) {
 	for field, values := range h {
-		if key.IsIn(field) || field == "Trailer" && key.IsIn(strings.Join(values, ",")) {
+		if slices.Contains(sessions, strings.ToLower(field)) || key.IsIn(field) || field == "Trailer" && key.IsIn(strings.Join(values, ",")) {
 			delete(h, field)
 			continue
 		}

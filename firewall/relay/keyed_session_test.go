@@ -1,0 +1,71 @@
+package relay_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"strings"
+	"testing"
+
+	"github.com/org/claude-sandbox/firewall/credential"
+)
+
+// Attack: a host answers a request that has the key with a session of its owner, as Jira, Jenkins and
+// Spring do, and the agent does with the session what no key goes with.
+func TestAttackKeyAsASession(t *testing.T) {
+	const session = "session-of-the-owner"
+	owners := func(r *http.Request) bool { return strings.Contains(fmt.Sprint(r.Header), session) }
+	for _, protocol := range protocols() {
+		for _, field := range []string{"Set-Cookie", "Set-Cookie2", "Authorization", "X-Auth-Token", "x-auth-token"} {
+			var misused bool
+			h := newHost(t, []string{protocol}, func(w http.ResponseWriter, r *http.Request) {
+				misused = misused || owners(r)
+				if !strings.Contains(r.Header.Get("Authorization"), canary) {
+					w.Header().Set("Set-Cookie", "lang=en")
+					return
+				}
+				w.Header()[field] = []string{"id=" + session}
+				w.WriteHeader(http.StatusEarlyHints)
+				w.Header().Set("Trailer", field)
+				_, _ = io.WriteString(w, "body")
+				w.Header()[http.TrailerPrefix+field] = []string{"id=" + session}
+			})
+			b := newBox(t, h, "https://ok.test GET /v1/**", "https://ok.test POST /open/**")
+			b.withKeys(map[string]string{"K": canary}, credential.Binding{Name: "K", For: "https://ok.test GET /v1/**"})
+			got := http.Header{}
+			ask := func(method, path string) *http.Response {
+				t.Helper()
+				req, _ := http.NewRequest(method, "https://ok.test"+path, nil)
+				for _, values := range got {
+					req.Header["Cookie"] = append(req.Header["Cookie"], values...)
+				}
+				trace := &httptrace.ClientTrace{Got1xxResponse: func(_ int, h textproto.MIMEHeader) error {
+					got["early"] = append(got["early"], h[http.CanonicalHeaderKey(field)]...)
+					return nil
+				}}
+				res, err := b.client(protocol).Do(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer res.Body.Close()
+				if _, err := io.ReadAll(res.Body); err != nil {
+					t.Fatal(err)
+				}
+				return res
+			}
+			res := ask(http.MethodGet, "/v1/a")
+			got["head"], got["trailer"] = res.Header.Values(field), res.Trailer.Values(field)
+			if text := fmt.Sprint(got); strings.Contains(text, session) {
+				t.Errorf("%s, %s: the agent got %s", protocol, field, text)
+			}
+			if res = ask(http.MethodPost, "/open/a"); misused {
+				t.Errorf("%s, %s: a request without the key came with its owner's session", protocol, field)
+			}
+			if res.StatusCode != http.StatusOK || res.Header.Get("Set-Cookie") != "lang=en" {
+				t.Errorf("%s: an answer without the key: %s %v", protocol, res.Status, res.Header)
+			}
+		}
+	}
+}
