@@ -29,7 +29,7 @@ func (b *bound) goesWith(m *operation.Memory, req *operation.Request, body *oper
 		return operation.Decision{}, false
 	}
 	d := b.rules.Decide(m, req, body)
-	return d, d.Allowed
+	return d, d.Allowed && !d.Keyless
 }
 
 // Which returns the binding, of those that Bind returned, whose key goes with a request

@@ -47,6 +47,10 @@ type Decision struct {
 	// another operation. nil = nothing is looked for.
 	Screen func(body io.Reader) io.Reader
 
+	// Keyless says that no key of the user's goes with the request: its host is another one than
+	// the entry's, and keeps files alone, or the request has what the host made of a key.
+	Keyless bool
+
 	// Answer is the refusal in the protocol of the client, for one that shows
 	// no words of a plain 403; nil = a plain one.
 	Answer *Answer

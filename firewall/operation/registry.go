@@ -22,6 +22,9 @@ type registryKind struct {
 	data   map[string][]string // hosts to which a named registry leads for its files
 	routes []registryRoute
 
+	// tokens says that clients ask for a token for each package, and then send that.
+	tokens bool
+
 	// segments reads a path whose segments hold slashes; nil refuses it.
 	segments func(Path) []string
 
@@ -167,7 +170,13 @@ func (r *registries) decide(d *Decision, s registrySite, req *Request, body *Bod
 		}
 	}
 	d.Allowed, d.Rule, d.Reason = true, s.text, "the entry allows downloads"
+	d.Keyless = s.files || r.kind.tokens && hasBearer(req)
 	return true
+}
+
+func hasBearer(req *Request) bool {
+	scheme, _, _ := strings.Cut(req.Header.Get("Authorization"), " ")
+	return strings.EqualFold(scheme, "bearer")
 }
 
 var filesRoute = registryRoute{name: "download"}

@@ -123,6 +123,7 @@ var cratesRegistry = &registryKind{
 // distribution.github.io/distribution/spec/auth.
 var ociRegistry = &registryKind{
 	word:   "oci",
+	tokens: true,
 	public: append(publicSites("docker.io", "*.docker.io"), filesSite("production.cloudflare.docker.com")),
 	data: map[string][]string{
 		"ghcr.io":           {"pkg-containers.githubusercontent.com"},
