@@ -69,7 +69,7 @@ func userMissing(v *rule.View) (out []rule.Finding) {
 		return nil
 	}
 	severity := diag.Severity("") // the rule's
-	if _, sure := image.HasUser("-"); !sure {
+	if _, sure := image.HasUser("-"); !sure || slices.ContainsFunc(b.History(), mayMakeAnyUser) {
 		severity = diag.SeverityWarning
 	}
 	defer func() {
@@ -171,6 +171,9 @@ func mentioned(history []*dockerfile.Instruction, name string) bool {
 				return true
 			}
 			for _, cmd := range i.Commands {
+				if computesUser(cmd) || packageMakes(cmd, name) {
+					return true
+				}
 				// A script of the project can do anything.
 				p := cmd.Words[0].Text
 				system := strings.HasPrefix(p, "/bin/") || strings.HasPrefix(p, "/usr/bin/") || strings.HasPrefix(p, "/usr/sbin/")
@@ -180,12 +183,47 @@ func mentioned(history []*dockerfile.Instruction, name string) bool {
 				}
 			}
 		case "COPY", "ADD":
-			if strings.Contains(i.Source(), "/etc/passwd") || strings.Contains(i.Source(), " / ") {
+			if c, ok := i.Command.(*instructions.CopyCommand); ok && slices.Contains([]string{"/", "/etc"}, path.Clean(c.DestPath)) ||
+				strings.Contains(i.Source(), "/etc/passwd") {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// computesUser reports whether a command makes users of names that the Dockerfile does not spell out.
+func computesUser(cmd *shell.Command) bool {
+	if cmd.Is("newusers") || slices.ContainsFunc(cmd.Files, func(w shell.Word) bool { return w.Text == "/etc/passwd" }) ||
+		slices.ContainsFunc(cmd.Args(), func(w shell.Word) bool { return strings.Contains(w.Text, "/etc/passwd") }) && cmd.Is("tee", "sed") {
+		return true
+	}
+	if !cmd.Is("useradd", "adduser", "usermod") {
+		return false
+	}
+	kind, _, _, plain := making(cmd)
+	computed := slices.ContainsFunc(cmd.Args(), func(w shell.Word) bool { return !w.Literal })
+	return cmd.Wrapped == "xargs" || computed && (kind == "" || !plain)
+}
+
+// packageMakes reports whether a command installs packages that may bring the user of a service: postgresql has
+// postgres. Some are called otherwise than their package.
+func packageMakes(cmd *shell.Command, name string) bool {
+	packages, ok := installed(cmd)
+	return ok && (slices.Contains([]string{"postgres", "mysql", "git", "sshd"}, name) || strings.HasPrefix(strings.ToLower(name), "debian-") ||
+		strings.HasPrefix(name, "_") || slices.ContainsFunc(packages, func(w shell.Word) bool { return strings.HasPrefix(w.Text, name) }))
+}
+
+// makesNoUser are programs of which none makes a user that its words do not name; a package manager's packages may.
+var makesNoUser = slices.Concat(plainPrograms, strings.Fields(`
+	apt apt-get aptitude apk dnf microdnf yum curl wget tar unzip gzip pip pip3 npm yarn pnpm corepack go cargo git gem bundle
+	composer sleep exit find grep head tail sort cut tr ls which command sudo env install adduser addgroup groupmod chpasswd
+	passwd chsh gpg apt-key add-apt-repository locale-gen update-locale update-ca-certificates update-alternatives ldconfig uname
+	arch date sha256sum id whoami : false ssh-keygen`))
+
+// mayMakeAnyUser reports whether a step runs a program that may make users of any name.
+func mayMakeAnyUser(i *dockerfile.Instruction) bool {
+	return i.Name == "RUN" && slices.ContainsFunc(i.Commands, func(cmd *shell.Command) bool { return !cmd.Is(makesNoUser...) })
 }
 
 // names reports whether a text has a name that no letter or digit continues: developer is no develop.

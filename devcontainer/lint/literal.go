@@ -172,7 +172,11 @@ func refusedValues(v *rule.View) (out []rule.Finding) {
 	}
 	keeps := restart.Node != nil && restart.Value != "" && restart.Value != "no" && !strings.Contains(restart.Value, "$")
 	if removed && keeps {
-		out = append(out, v.AtValue(restart.Node, "the engine refuses --rm and --restart together", "take one of them out"))
+		f := v.AtValue(restart.Node, "the engine refuses --rm and --restart together", "take one of them out")
+		if restart.Value == "on-failure" { // Podman takes it
+			f.Message, f.Severity = "Docker refuses --rm and --restart together", diag.SeverityWarning
+		}
+		out = append(out, f)
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/baseimage"
 	"github.com/org/claude-sandbox/devcontainer/rights"
@@ -59,7 +60,7 @@ func imageEnds(v *rule.View) []rule.Finding {
 	}
 	why := image + " starts a program that wants a terminal"
 	switch entry, command := v.Start(); {
-	case entry.Words != nil && isSoonDone(entry.Words) && (command.Words == nil || slices.Contains(printers, path.Base(entry.Words[0]))):
+	case entry.Words != nil && isSoonDone(entry.Words) && (command.Words == nil || isPrinter(entry.Words[0])):
 		why = "the ENTRYPOINT of its Dockerfile is soon done"
 	case entry.Words == nil && isSoonDone(command.Words):
 		why = "the CMD of its Dockerfile is soon done"
@@ -82,7 +83,7 @@ func isSoonDone(words []string) bool {
 	name := path.Base(words[0])
 	isShell := slices.Contains([]string{"sh", "bash", "ash", "dash", "zsh"}, name)
 	switch {
-	case slices.Contains(printers, name):
+	case isPrinter(words[0]):
 		return true
 	case len(words) == 1:
 		return isShell || slices.Contains([]string{"python", "python3", "node", "irb"}, name)
@@ -91,6 +92,12 @@ func isSoonDone(words []string) bool {
 	}
 	commands, err := shell.Parse(words[2], nil)
 	return err == nil && len(commands) > 0 && !slices.ContainsFunc(commands, func(c *shell.Command) bool {
-		return len(c.Words) == 0 || !c.Is(printers...)
+		return !isPrinter(c.Words[0].Text) || c.OnFailure == shell.Open // a loop may run it for ever
 	})
+}
+
+// isPrinter reports whether a word starts one of printers, and no program of the project that is called like one.
+func isPrinter(word string) bool {
+	return slices.Contains(printers, path.Base(word)) && slices.Contains([]string{".", "/bin", "/usr/bin"}, path.Dir(word)) &&
+		!strings.HasPrefix(word, ".")
 }
