@@ -125,7 +125,7 @@ func (g *gitlab) judgeProject(d *Decision, req *Request, body *Body) {
 	matches := func(pattern string) bool { return matchPattern(strings.Split(pattern, "/"), below) }
 	if req.Method == http.MethodGet || req.Method == http.MethodHead {
 		switch {
-		case slices.ContainsFunc(gitlabClosedReads, matches):
+		case isClosedGitLabRead(below):
 			d.Reason = "the answer may hold secrets, or what is in other projects"
 		case len(below) == 0 || slices.ContainsFunc(gitlabReads, matches):
 			g.allow(d, req, project, gitlabRead)
@@ -144,6 +144,15 @@ func (g *gitlab) judgeProject(d *Decision, req *Request, body *Body) {
 		return
 	}
 	g.allow(d, req, project, gitlabRoutes[i].name)
+}
+
+// isClosedGitLabRead reads a path as servers do that decode slashes before they look for the route.
+// The end of it may name a format, as in "variables.json".
+func isClosedGitLabRead(segments []string) bool {
+	below := strings.Split(lowerASCII(strings.Join(segments, "/")), "/")
+	last := len(below) - 1
+	below[last], _, _ = strings.Cut(below[last], ".")
+	return slices.ContainsFunc(gitlabClosedReads, func(pattern string) bool { return matchPattern(strings.Split(pattern, "/"), below) })
 }
 
 // allow decides about an operation on a project.

@@ -61,7 +61,7 @@ var gitlabReads = []string{
 var gitlabClosedReads = []string{
 	"pipelines/*/variables", "pipelines/*/bridges", "issues/*/links", "issues/*/links/*", "issues/*/related_merge_requests",
 	"issues/*/closed_by", "merge_requests/*/closes_issues", "merge_requests/*/related_issues", "merge_requests/*/blocks",
-	"merge_requests/*/dependencies",
+	"merge_requests/*/blocks/*", "merge_requests/*/blockees", "merge_requests/*/dependencies",
 }
 
 // gitlabCommonReads have no project and tell the token's owner about himself or the server.

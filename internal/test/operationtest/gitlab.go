@@ -28,6 +28,8 @@ func GitLab() Class {
 		"PUT " + app + `/merge_requests/3 {"title":"t","target_project_id":7}`, "POST " + app + `/issues/1/move {"to_project_id":7}`, "POST " + app + `/issues/1/clone {}`,
 		"GET " + app + "/repository/compare?from=a&to=b&from_project_id=7", "GET " + app + "/repository/compare?from=a&to=b&From_Project_Id=7",
 		"GET " + app + "/issues/1/links", "GET " + app + "/issues/1/related_merge_requests", "POST " + app + `/issues/1/links {"target_project_id":7,"target_issue_iid":1}`,
+		"GET " + app + "/merge_requests/1/blocks", "GET " + app + "/merge_requests/1/blocks/2", "GET " + app + "/merge_requests/1/blockees",
+		"GET " + app + "/issues/1/links.json", "GET " + app + "/issues/1/closed_by%2ejson", "GET " + app + "/merge_requests/1/blockees.json",
 		// what no entry has
 		"DELETE " + app, "DELETE " + app + "/issues/1", "PUT " + app + `/issues/1 {"title":"t"}`, "PUT " + app + "/merge_requests/3/merge", "POST " + app + "/merge_requests/3/approve",
 		"POST " + app + `/fork {"namespace":"evil"}`, "PUT " + app + `/repository/files/a {"branch":"main","content":"x"}`, "POST " + app + `/repository/commits {"branch":"main"}`,
@@ -37,7 +39,9 @@ func GitLab() Class {
 		"POST " + app + "/mirror/pull", "PUT " + app + `/transfer {"namespace":"evil"}`, "POST " + app + `/remote_mirrors {"url":"https://evil.test"}`, "POST " + app + "/uploads",
 		"POST snippets {}", "POST projects {}", `POST user/keys {"key":"x"}`, "GET personal_access_tokens",
 		// secrets of the project
-		"GET " + app + "/variables", "GET " + app + "/pipelines/1/variables", "GET " + app + "/triggers", "GET " + app + "/hooks", "GET " + app + "/export/download", "GET " + app + "/runners",
+		"GET " + app + "/variables", "GET " + app + "/pipelines/1/variables", "GET " + app + "/pipelines/1/variables.json", "HEAD " + app + "/pipelines/1/variables.", "GET " + app + "/pipelines/1/variables/", "GET " + app + "/pipelines/1%2fvariables",
+		"GET " + app + "/pipelines/1/Variables",
+		"GET " + app + "/triggers", "GET " + app + "/hooks", "GET " + app + "/export/download", "GET " + app + "/runners",
 		// commands in texts
 		note("/move evil/app"), note("done\n/close"), note("done\r/merge"), note("  /copy_metadata #1"), note("x\u2028/close"), note("\u200b/close"), note("\ufeff/close"), note("a\v/close"), note("a\u0085/close"),
 		"POST " + app + `/issues {"title":"t","description":"x\n/cc @evil\n/move evil/app"}`, "PUT " + app + `/merge_requests/3 {"description":"/merge"}`,
