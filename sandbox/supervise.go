@@ -118,7 +118,14 @@ func (r *run) conclude(ctx context.Context, c course, proved <-chan error) error
 	r.blame(ctx, c)
 	hideSecrets(r.redactor, &r.result.Outcome, &r.result.Agent)
 	r.waits.on("the network's log")
-	if err := r.collect(r.ending.look); err != nil {
+	err := together(
+		func() error { return r.collect(r.ending.look) },
+		func() error { // nothing more is taken from it; cleanup says where that fails
+			_ = r.engine.Remove(r.ending.look, r.agent.id)
+			return nil
+		},
+	)
+	if err != nil {
 		r.host.Say("warning: " + err.Error())
 		r.notices.loseUnwritten("the network's log", err)
 	}
