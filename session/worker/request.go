@@ -110,7 +110,8 @@ func failure(code Code, hint, format string, args ...any) *Error {
 	return &Error{code, err}
 }
 
-// Parse reads a line. On an error the request has its id alone, where the line says one.
+// Parse reads a line. On an error the request has its id alone, where the line says one, and its
+// operation, when no more than a member of that is wrong.
 func Parse(line []byte) (Request, error) {
 	id := idOf(line)
 	fail := func(code Code, hint, format string, args ...any) (Request, error) {
@@ -148,13 +149,13 @@ func Parse(line []byte) (Request, error) {
 	for i, name := range given {
 		switch {
 		case slices.Contains(given[:i], name):
-			return fail(InvalidRequest, "", "the member %q is there twice", name)
+			return Request{ID: id, Op: r.Op}, failure(InvalidRequest, "", "the member %q is there twice", name)
 		case name != "id" && name != "op" && !slices.Contains(known, name):
-			return fail(InvalidRequest, "", "the operation %s takes no %q", r.Op, name)
+			return Request{ID: id, Op: r.Op}, failure(InvalidRequest, "", "the operation %s takes no %q", r.Op, name)
 		}
 	}
 	if err := r.check(); err != nil {
-		return Request{ID: id}, err
+		return Request{ID: id, Op: r.Op}, err
 	}
 	return r, nil
 }

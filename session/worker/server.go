@@ -97,7 +97,12 @@ func (s *server) read(from lines) {
 			err = s.begin(r)
 		}
 		if err != nil {
-			s.out.last(r.ID, errorMessage(err))
+			s.mu.Lock()
+			if s.requests[r.ID] != nil { // whose usage is another one's
+				r.Op = ""
+			}
+			s.mu.Unlock()
+			s.out.last(r.ID, s.refused(r, err))
 		}
 	}
 }

@@ -74,16 +74,27 @@ var data = map[agent.Conclusion]bool{
 	agent.Success: true, agent.Failure: true, agent.MaxTurns: true, agent.MaxBudget: true, agent.MaxRepeats: true,
 }
 
-// prompt has Claude answer. The usage is the last message, unless nothing was begun.
+// refused is the last message of a request that did not begin. A prompt ends with its usage then, too.
+func (s *server) refused(r Request, err error) Message {
+	m := errorMessage(err)
+	if r.Op != Prompt {
+		return m
+	}
+	m.ID = r.ID
+	s.out.write(m)
+	return Message{Type: "usage", Usage: &Usage{Models: modelsOf(nil)}}
+}
+
+// prompt has Claude answer. The usage is the last message.
 func (s *server) prompt(ctx context.Context, r Request) Message {
 	at, ctx, done, err := s.use(ctx, r)
 	if err != nil {
-		return errorMessage(err)
+		return s.refused(r, err)
 	}
 	defer done()
 	dir, leave, err := s.enter(ctx, at, r)
 	if err != nil {
-		return errorMessage(err)
+		return s.refused(r, err)
 	}
 	defer leave()
 	p, err := at.Prompt(ctx, sandbox.PromptOptions{Prompt: r.Prompt, Dir: dir, Change: r.headless, Schema: r.schema,
@@ -92,7 +103,7 @@ func (s *server) prompt(ctx context.Context, r Request) Message {
 		err = &Error{SandboxEnded, err}
 	}
 	if err != nil && p == nil {
-		return errorMessage(err)
+		return s.refused(r, err)
 	}
 	m := Message{Type: "result"}
 	switch conclusion := p.Outcome.Conclusion; {

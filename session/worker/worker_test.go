@@ -302,6 +302,41 @@ func TestPrompts(t *testing.T) {
 	k.want(`{"id":"p","op":"prompt","prompt":"x"}`, "usage", "")
 }
 
+// A prompt that does not begin ends as others do: an error that says why, and the usage.
+func TestPromptsThatDoNotBegin(t *testing.T) {
+	f := &fake{
+		exec: func(context.Context, sandbox.ExecOptions) (int, error) { return 1, nil }, // there is no folder
+		prompt: func(context.Context, sandbox.PromptOptions) (*sandbox.Prompted, error) {
+			return nil, sandbox.ErrNotRunning
+		},
+	}
+	k := newTalk(t, startFake(f))
+	refused := func(line string, code Code) {
+		t.Helper()
+		k.send(line)
+		if m := k.next(); m.Type != "error" || m.Error != code || m.ID != "p" || m.Last {
+			t.Fatalf("%s: %+v, want %s", line, m, code)
+		}
+		if m := k.next(); m.Type != "usage" || m.ID != "p" || !m.Last || m.Usage == nil || m.Requests != 0 || m.Models == nil {
+			t.Errorf("%s: the last message is %+v", line, m)
+		}
+	}
+	refused(`{"id":"p","op":"prompt","prompt":"x"}`, NotRunning)
+	k.want(`{"id":"1","op":"ensure"}`, "ready", "")
+	refused(`{"id":"p","op":"prompt","prompt":" "}`, EmptyPrompt)
+	refused(`{"id":"p","op":"prompt","prompt":"x","schema":1}`, InvalidSchema)
+	refused(`{"id":"p","op":"prompt","prompt":"x","command":["a"]}`, InvalidRequest)
+	refused(`{"id":"p","op":"prompt","prompt":"x","prompt":"y"}`, InvalidRequest)
+	refused(`{"id":"p","op":"prompt","prompt":"x","cwd":"nowhere"}`, BadCwd)
+	refused(`{"id":"p","op":"prompt","prompt":"x","workflow":"w"}`, NoWorktree)
+	refused(`{"id":"p","op":"prompt","prompt":"x"}`, SandboxEnded)
+	f.exec = blocking
+	k.send(`{"id":"p","op":"exec","command":["a"]}`)
+	k.next()
+	k.want(`{"id":"p","op":"prompt","prompt":" "}`, "error", EmptyPrompt) // the usage would be the other request's
+	k.want(`{"id":"p","op":"prompt","prompt":"x"}`, "error", IDInUse)
+}
+
 func TestHeadless(t *testing.T) {
 	base := agent.Headless{Model: "m", AppendSystemPrompt: "network", MCPConfigs: []string{"f"}, MaxTurns: 5}
 	for line, want := range map[string]string{
