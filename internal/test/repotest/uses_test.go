@@ -16,6 +16,8 @@ var (
 	// uses is an action or a workflow that a step or a job names, with what stands behind it.
 	uses = regexp.MustCompile(`uses: ([\w.-]+/[\w./-]+)@(\w[\w.-]*)( # v\d+\.\d+\.\d+\b)?`)
 	hash = regexp.MustCompile(`^[0-9a-f]{40}$`)
+	// odd are ways to write one that uses does not find.
+	odd = regexp.MustCompile(`uses:(?: {2,}|\t| ?["'{])\S*`)
 	// own are ours. Examples and reusable workflows name them as callers do: no commit can hold
 	// its own hash.
 	own = regexp.MustCompile(`^(?:org|ORG)/claude-sandbox(?:/.*)?$`)
@@ -63,6 +65,9 @@ func TestForeignActionsArePinnedByHash(t *testing.T) {
 		before, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if found := odd.Find(before); found != nil {
+			t.Errorf("%s: write it as 'uses: NAME@COMMIT': %s", file, found)
 		}
 		if isWorkflow(file) {
 			for line := range strings.Lines(string(before)) {
