@@ -109,14 +109,19 @@ const maxName = 160
 // formNames reads "name=value&name=value".
 type formNames struct {
 	name    []byte
+	full    bool // it is longer than what is kept
 	inValue bool
 }
+
+// beginnings are signs that servers leave out at the beginning of a name: blanks (PHP), and brackets
+// (Rack), of which one stays.
+var beginnings = regexp.MustCompile(`(?i)^(?:(?:[+ ]|%20)+|(?:[\[\]]|%5[bd])*([\[\]]|%5[bd]))`)
 
 func (f *formNames) next(c byte) bool {
 	switch {
 	case c == '&' || c == ';':
 		found := !f.inValue && isOverride(string(f.name))
-		f.name, f.inValue = f.name[:0], false
+		f.name, f.full, f.inValue = f.name[:0], false, false
 		return found
 	case f.inValue:
 	case c == '=':
@@ -124,16 +129,20 @@ func (f *formNames) next(c byte) bool {
 		return isOverride(string(f.name))
 	case len(f.name) < maxName:
 		f.name = append(f.name, c)
+	case !f.full:
+		f.name = append(beginnings.ReplaceAll(f.name, []byte("$1")), c)
+		f.full = len(f.name) > maxName
 	}
 	return false
 }
 
 // isOverride reports whether some server takes a name, encoded as in a query, for one of
 // overrides. PHP writes "_" for characters that its names do not have, and ends them at a
-// zero byte.
+// zero byte. Rack and Express leave out brackets around a name.
 func isOverride(name string) bool {
 	decoded, _, _ := strings.Cut(decodedName(name), "\x00")
-	return namesMethod(strings.NewReplacer(".", "_", " ", "_", "[", "_").Replace(strings.TrimSpace(decoded)))
+	decoded = strings.TrimSpace(decoded)
+	return namesMethod(strings.Trim(decoded, "[]")) || namesMethod(strings.NewReplacer(".", "_", " ", "_", "[", "_").Replace(decoded))
 }
 
 // escapes are those of a query, and those that ASP.NET reads there.
