@@ -1,6 +1,7 @@
 package relay_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
@@ -66,6 +67,34 @@ func TestAttackKeyAsASession(t *testing.T) {
 			if res.StatusCode != http.StatusOK || res.Header.Get("Set-Cookie") != "lang=en" {
 				t.Errorf("%s: an answer without the key: %s %v", protocol, res.Status, res.Header)
 			}
+		}
+	}
+}
+
+// Attack: a host answers with the request that came, as base64 in lines (Ruby's, MIME's), which cut
+// the key at any place.
+func TestAttackKeyInLinesOfAnAnswer(t *testing.T) {
+	h := newHost(t, []string{"http/1.1"}, func(w http.ResponseWriter, r *http.Request) {
+		text := base64.StdEncoding.EncodeToString([]byte(r.RequestURI + " " + r.Header.Get("Authorization") + strings.Repeat(" end", 40)))
+		for ; len(text) > 60; text = text[60:] {
+			_, _ = io.WriteString(w, text[:60]+"\n")
+			_ = http.NewResponseController(w).Flush()
+		}
+		_, _ = io.WriteString(w, text)
+	})
+	b := newBox(t, h, "https://ok.test GET /v1/**")
+	b.withKeys(map[string]string{"K": canary}, credential.Binding{Name: "K", For: "https://ok.test"})
+	client := b.client("http/1.1")
+	for before := range 50 {
+		res, err := client.Get("https://ok.test/v1/" + strings.Repeat("a", before))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		shown, bad := base64.StdEncoding.DecodeString(strings.NewReplacer("\n", "", "*", "A").Replace(string(text)))
+		if err != nil || strings.Contains(string(shown), canary[4:]) || strings.Contains(string(shown), canary[:len(canary)-4]) || !strings.Contains(string(text), "*") {
+			t.Errorf("%d before: %q, %v %v", before, shown, err, bad)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/operation"
 	"github.com/org/claude-sandbox/firewall/relay"
 )
@@ -316,6 +317,28 @@ func TestCompressionPassesUntouched(t *testing.T) {
 	defer res.Body.Close()
 	if body, _ := io.ReadAll(res.Body); !bytes.Equal(body, packed.Bytes()) || res.Header.Get("Content-Encoding") != "gzip" {
 		t.Errorf("%v %q", res.Header, body)
+	}
+}
+
+// The record of a refusal names the operation, and the entry that would allow it, from which reports
+// and policy learn make their lines.
+func TestARefusalIsRecordedWithItsEntry(t *testing.T) {
+	b := newBox(t, newHost(t, nil, nil), usual, "git:ok.test/acme/app")
+	for path, want := range map[string][2]string{
+		"/v2/a": {"GET /v2/a", "https://ok.test GET /v2/a"},
+		"/acme/other/info/refs?service=git-receive-pack": {"git push ok.test/acme/other", "git:ok.test/acme/other push refs/heads/*"},
+	} {
+		res, err := b.client("http/1.1").Get("https://ok.test" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		b.mu.Lock()
+		r := b.records[len(b.records)-1]
+		b.mu.Unlock()
+		if r.Verdict != firewall.Deny || r.Operation != want[0] || r.Wants != want[1] {
+			t.Errorf("%s: %+v", path, r)
+		}
 	}
 }
 

@@ -1,7 +1,7 @@
 // Package redact removes secrets from streams and texts: the credentials that
 // a run knows, in the forms in which they commonly leak (as they are, base64,
-// hex, escaped as in addresses, JSON and HTML), and anything that looks like a well-known
-// kind of token.
+// hex, escaped as in addresses, JSON and HTML, cut by ends of lines), and anything that
+// looks like a well-known kind of token.
 //
 //	secrets, patterns -> New -> Redactor -> String
 //	                                    \-> Writer (any chunking gives the same output)

@@ -44,21 +44,59 @@ func unicodeEscape(c byte) string {
 	return string([]byte{'u', '0', '0', digits[c>>4], digits[c&15]})
 }
 
-// matchEscaped looks for secret at the start of text, with any of its bytes escaped. It
-// returns the length of the match, 0 if there is none. undecided means that text ends too
-// early to tell.
+// matchEscaped looks for secret at the start of text, with any of its bytes escaped, and in
+// lines, as programs write base64. It returns the length of the match, 0 if there is none.
+// undecided means that text ends too early to tell.
 func matchEscaped(text, secret string) (n int, undecided bool) {
 	for i := range len(secret) {
 		if n == len(text) {
 			return 0, true
 		}
 		size, wait := unit(text[n:], secret[i])
+		if size == 0 && !wait && i > 0 {
+			var end int
+			if end, wait = lineEnd(text[n:]); end > 0 {
+				if n += end; n == len(text) {
+					return 0, true
+				}
+				size, wait = unit(text[n:], secret[i])
+			}
+		}
 		if size == 0 {
 			return 0, wait
 		}
 		n += size
 	}
 	return n, false
+}
+
+// lineEnds are ends of lines, also as in JSON, and JSON in that.
+var lineEnds = sync.OnceValue(func() (all []string) {
+	for _, end := range []string{"\r\n", "\n"} {
+		all = append(all, end)
+		for range jsonLevels {
+			end = jsonEscaped(end, false)
+			all = append(all, end)
+		}
+	}
+	return all
+})
+
+// lineEnd returns the length of one line end at the start of text; 0 = there is none, or, with
+// wait, more of text is wanted.
+func lineEnd(text string) (n int, wait bool) {
+	if c := text[0]; c != '\n' && c != '\r' && c != '\\' {
+		return 0, false
+	}
+	for _, end := range lineEnds() {
+		switch {
+		case strings.HasPrefix(text, end):
+			return len(end), false
+		case strings.HasPrefix(end, text):
+			wait = true
+		}
+	}
+	return 0, wait
 }
 
 // unit returns the length of what stands for c at the start of text, which is not empty;
@@ -100,7 +138,9 @@ func (r *Redactor) beginsEscaped(secret string) {
 	for _, e := range escapes()[second] {
 		r.begins(string([]byte{first, e[0]}))
 	}
-	r.begins(string([]byte{first, '\\'}))
+	for _, c := range []byte(`\` + "\r\n") {
+		r.begins(string([]byte{first, c}))
+	}
 	own := append([]string{`\\`, `\u`}, escapes()[first]...)
 	if kindOf(first) == sign {
 		own = append(own, string([]byte{'\\', first}))

@@ -228,3 +228,37 @@ func TestFormsThatProgramsMake(t *testing.T) {
 		}
 	}
 }
+
+// Attack: a secret somewhere in a text that a program writes as base64 or hex in lines, which cut
+// it at any place.
+func TestAttackLinesCutASecret(t *testing.T) {
+	r := New(Options{Secrets: []string{key}, Mask: true})
+	for _, decode := range []struct {
+		to   func([]byte) string
+		from func(string) ([]byte, error)
+	}{
+		{base64.StdEncoding.EncodeToString, base64.StdEncoding.DecodeString},
+		{hex.EncodeToString, hex.DecodeString},
+	} {
+		for before := range 80 {
+			text := decode.to([]byte(strings.Repeat("a text. ", 20)[:before] + key + strings.Repeat("more", 30)))
+			for _, width := range []int{60, 64, 76} { // of Ruby, PEM, and MIME
+				for _, end := range []string{"\n", "\r\n", `\n`, `\r\n`, `\\n`} {
+					var lines []string
+					for rest := text; rest != ""; rest = rest[min(width, len(rest)):] {
+						lines = append(lines, rest[:min(width, len(rest))])
+					}
+					got := r.String(strings.Join(lines, end))
+					shown, _ := decode.from(strings.NewReplacer(end, "", "*", "0").Replace(got))
+					whole, _ := decode.from(strings.ReplaceAll(strings.Join(lines, end), end, ""))
+					if !strings.Contains(string(whole), key) {
+						t.Fatalf("%q is no text with the secret", whole)
+					}
+					if strings.Contains(string(shown), key) || strings.Contains(string(shown), key[3:]) || strings.Contains(string(shown), key[:len(key)-3]) {
+						t.Fatalf("%d before, %d wide, %q: %q became %q", before, width, end, strings.Join(lines, end), got)
+					}
+				}
+			}
+		}
+	}
+}
