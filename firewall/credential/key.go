@@ -93,7 +93,7 @@ func Fill(bindings []Binding, values map[string]string) (*Keys, error) {
 		if k.form, err = parseForm(b.As, b.For); err != nil {
 			return fail("has a wrong form: " + err.Error())
 		}
-		secrets := []string{k.value}
+		secrets, plain := []string{k.value}, k.value
 		switch k.form.kind {
 		case "basic":
 			pair := k.value
@@ -105,7 +105,7 @@ func Fill(bindings []Binding, values map[string]string) (*Keys, error) {
 			} else if user == "" || len(password) < minValue {
 				return fail("needs a value of the form USER:PASSWORD, or a token")
 			} else {
-				secrets = append(secrets, password)
+				secrets, plain = append(secrets, password), password
 			}
 			k.sent = "Basic " + base64.StdEncoding.EncodeToString([]byte(pair))
 			secrets = append(secrets, pair, k.sent[len("Basic "):])
@@ -119,7 +119,7 @@ func Fill(bindings []Binding, values map[string]string) (*Keys, error) {
 		default:
 			k.sent = k.value
 		}
-		k.blank = redact.New(redact.Options{Secrets: secrets, Mask: true, Flow: true})
+		k.blank = redact.New(redact.Options{Secrets: append(halves(plain), secrets...), Mask: true, Flow: true})
 		for i := range secrets {
 			secrets[i] = strings.ToLower(secrets[i])
 		}
@@ -127,6 +127,18 @@ func Fill(bindings []Binding, values map[string]string) (*Keys, error) {
 		keys.all = append(keys.all, k)
 	}
 	return keys, nil
+}
+
+// minHalf is the length in bytes of a half that no other text has by chance.
+const minHalf = 12
+
+// halves are the parts of a key by which an answer is found that has it cut: a host may cut its
+// messages at a length, and the agent may choose how long they are before the key.
+func halves(key string) []string {
+	if half := len(key) / 2; half >= minHalf {
+		return []string{key[:half], key[half:]}
+	}
+	return nil
 }
 
 // String says where the key goes, and Format the same for every verb.

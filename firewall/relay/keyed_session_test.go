@@ -98,3 +98,45 @@ func TestAttackKeyInLinesOfAnAnswer(t *testing.T) {
 		}
 	}
 }
+
+// Attack: a host cuts its messages, and the agent chooses where by the length of what it asks for.
+func TestAttackKeyCutInAnAnswer(t *testing.T) {
+	const key = canary + "-5d1b77e0"
+	h := newHost(t, []string{"http/1.1"}, func(w http.ResponseWriter, r *http.Request) {
+		text := "no such thing: " + r.RequestURI + " " + r.Header.Get("Authorization") + "."
+		if r.URL.Query().Get("as") == "base64" {
+			text = base64.StdEncoding.EncodeToString([]byte(text))
+		}
+		w.Header().Set("X-First", text[:min(len(text), 72)]+"...")
+		_, _ = io.WriteString(w, "..."+text[min(len(text), 72):])
+	})
+	b := newBox(t, h, "https://ok.test GET /v1/**")
+	b.withKeys(map[string]string{"K": key}, credential.Binding{Name: "K", For: "https://ok.test"})
+	client := b.client("http/1.1")
+	for _, as := range []string{"text", "base64"} {
+		for before := range 60 {
+			res, err := client.Get("https://ok.test/v1/" + strings.Repeat("a", before) + "?as=" + as)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(res.Body)
+			res.Body.Close()
+			shown := []string{strings.TrimSuffix(res.Header.Get("X-First"), "..."), strings.TrimPrefix(string(body), "...")}
+			if as == "base64" {
+				for i := range shown {
+					text, _ := base64.RawStdEncoding.DecodeString(strings.NewReplacer("*", "A", "=", "").Replace(shown[i]))
+					shown[i] = string(text)
+				}
+			}
+			const most = len(key)/2 + 1
+			for _, text := range shown {
+				for from := range len(key) - most {
+					if strings.Contains(text, key[from:from+most]) {
+						t.Errorf("%s, %d before: %q (%v)", as, before, text, err)
+						break
+					}
+				}
+			}
+		}
+	}
+}
