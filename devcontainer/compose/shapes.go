@@ -2,6 +2,7 @@ package compose
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/lazyregexp"
@@ -14,6 +15,9 @@ var (
 	listsOrMaps = strings.Fields("depends_on environment networks labels extra_hosts sysctls")
 	onlyTexts   = strings.Fields("image working_dir network_mode container_name hostname restart")
 	topMaps     = strings.Fields("networks volumes secrets configs")
+	// neverEmpty are keys under which something stands, if they are there.
+	neverEmpty = slices.Concat(onlyLists, listsOrMaps, onlyTexts,
+		strings.Fields("env_file dns tmpfs user build healthcheck privileged tty init stdin_open logging ulimits"))
 )
 
 // shapes reports values of a service that have another form than their key wants.
@@ -31,6 +35,11 @@ func (p *checker) shapes(s *Service) {
 	}
 	for _, key := range onlyTexts {
 		say(key, func(k Kind) bool { return k == Scalar }, "a text")
+	}
+	for _, key := range neverEmpty {
+		if n := s.Get(key); n != nil && n.Null {
+			p.refuse(n, fmt.Sprintf("%s says nothing: write its value, or leave it out", key))
+		}
 	}
 	if args := s.Get("build").Get("args"); args != nil && args.Kind == Scalar && !args.Null {
 		p.refuse(args, "args is a list, or a map")
@@ -137,15 +146,24 @@ func (p *checker) portsTwice() {
 
 // withoutHealth are official images, none of which brings a health check.
 var withoutHealth = lazyregexp.New(`^(docker\.io/)?(library/)?(postgres|mysql|mariadb|redis|mongo|rabbitmq|memcached|nginx|httpd|` +
-	`node|python|debian|ubuntu|alpine)` +
+	`node|python|debian|ubuntu|alpine|busybox)` +
 	`(:[^$]*)?$`)
+
+// neverHealthy reports whether a service has no health check, as its image has none, or as it takes it away.
+func (s *Service) neverHealthy() bool {
+	check := s.Get("healthcheck")
+	if check == nil {
+		return s.Get("build") == nil && withoutHealth.MatchString(s.Get("image").String())
+	}
+	words := check.Get("test").Scalars()
+	return check.Get("disable").True() || len(words) > 0 && words[0].Text == "NONE"
+}
 
 // unhealthy reports a service that another waits for to be healthy and that has no health check.
 func (p *checker) unhealthy(s *Service) {
 	for _, m := range s.Get("depends_on").names() {
 		other := p.Service(m.Name)
-		if m.Value.Kind != Map || m.Value.Get("condition").String() != "service_healthy" || other == nil || other.Get("build") != nil ||
-			other.Get("healthcheck") != nil || !withoutHealth.MatchString(other.Get("image").String()) {
+		if m.Value.Kind != Map || m.Value.Get("condition").String() != "service_healthy" || other == nil || !other.neverHealthy() {
 			continue
 		}
 		p.refuse(m.place(s.Doc), fmt.Sprintf("%s waits for %s to be healthy, which has no healthcheck", s.Name, m.Name))

@@ -49,6 +49,17 @@ func (p *checker) values(s *Service) {
 			}
 		}
 	}
+	for _, key := range slices.Concat(textLists, onlyLists, []string{"env_file", "depends_on", "networks", "tmpfs"}) {
+		for _, item := range s.Get(key).items() {
+			if item.Null {
+				p.refuse(item, fmt.Sprintf("an element of %s is empty", key))
+			}
+		}
+	}
+	p.spaces(s)
+	if user := s.Get("user"); user.String() != "" && user.Type() == "int" {
+		p.refuse(user, fmt.Sprintf("the user is a text: write %q", user.Text))
+	}
 	p.word(s.Get("restart"), restarts, "no, always, on-failure, unless-stopped")
 	for _, m := range s.Get("depends_on").names() {
 		if m.Value.Kind == Map {
@@ -63,6 +74,33 @@ func (p *checker) values(s *Service) {
 		for _, number := range portNumber.FindAllString(publishedPart(item.Text), -1) {
 			if n, err := strconv.Atoi(number); err != nil || n > 65535 {
 				p.refuse(item, fmt.Sprintf("%s is no port: they end at 65535", number))
+			}
+		}
+	}
+}
+
+// spaces reports a port or a volume that a space behind its colon makes a map, and names to wait for in neither of the two forms.
+func (p *checker) spaces(s *Service) {
+	for _, item := range s.Get("ports").items() {
+		if item.Kind == Map && len(item.Members) == 1 && strings.Trim(item.Members[0].Name, "0123456789.:-/") == "" {
+			p.refuse(item, "a port is one text: take the space behind the colon out")
+		}
+	}
+	for _, item := range s.Get("volumes").items() {
+		if item.Kind == Map && len(item.Members) == 1 && strings.ContainsAny(item.Members[0].Name+item.Members[0].Value.String(), "/.~") {
+			p.refuse(item, "a volume is one text: take the space behind the colon out")
+		}
+	}
+	depends := s.Get("depends_on")
+	for _, item := range depends.items() {
+		if item.Kind != Scalar {
+			p.refuse(item, "an element of depends_on is a name; leave the - out in front of a name with a condition")
+		}
+	}
+	if depends != nil && depends.Kind == Map {
+		for _, m := range depends.Members {
+			if m.Value.Kind == Scalar {
+				p.refuse(m.place(s.Doc), fmt.Sprintf("write condition: service_started below %s, or a list of names", m.Name))
 			}
 		}
 	}

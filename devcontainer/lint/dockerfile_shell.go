@@ -13,6 +13,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
@@ -36,6 +37,23 @@ func lostEffects(v *rule.View) (out []rule.Finding) {
 			out = append(out, v.AtDockerfile(last.Start, last.End, lost, instead))
 		}
 	}
+	return append(out, hooksWithoutEffect(v)...)
+}
+
+// hooksWithoutEffect reports hooks that only change the folder of their shell, which ends with them.
+func hooksWithoutEffect(v *rule.View) (out []rule.Finding) {
+	eachHookText(v, func(_ string, n *jsonc.Node) {
+		if n.Kind != jsonc.String {
+			return
+		}
+		commands := v.CommandsOf(n, n.Text)
+		if len(commands) != 1 || commands[0].Wrapped != "" || !slices.Contains([]string{"cd", "pushd"}, commands[0].Words[0].Text) ||
+			len(commands[0].Words) != 2 {
+			return
+		}
+		out = append(out, v.AtValue(n, "each hook has a shell of its own, and the next one starts in the workspace's folder again",
+			fmt.Sprintf("write it in front of the command that needs it: %s && …", strings.TrimSpace(n.Text))))
+	})
 	return out
 }
 

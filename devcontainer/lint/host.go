@@ -366,6 +366,10 @@ func buildGets(option, value string) string {
 // publishedPorts reports ports that the engine opens to the host's network.
 func publishedPorts(v *rule.View) (out []rule.Finding) {
 	for _, r := range shown(v, rights.Port) {
+		if onHostsNetwork(v, r) {
+			out = append(out, rule.AtRight(r, "the engine publishes no port of a container with the host's network", "leave one of them out"))
+			continue
+		}
 		if r.Name == "number" || !onAllAddresses(r.Value) || r.Next {
 			continue
 		}
@@ -379,6 +383,14 @@ func publishedPorts(v *rule.View) (out []rule.Finding) {
 		out = append(out, rule.AtRight(r, what+" is published on all addresses of the host", "use forwardPorts, or put 127.0.0.1: in front"))
 	}
 	return out
+}
+
+// onHostsNetwork reports whether a port is that of a container with the host's network.
+func onHostsNetwork(v *rule.View, port rights.Right) bool {
+	return slices.ContainsFunc(v.Of(rights.Namespace), func(r rights.Right) bool {
+		host, _, _ := r.Joins()
+		return host && r.Name == "network" && r.Notation == port.Notation && r.Service == port.Service
+	})
 }
 
 var loopback = lazyregexp.New(`^(127\.[0-9.]+|\[::1\]|localhost):`)

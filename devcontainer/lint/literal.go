@@ -9,6 +9,7 @@ import (
 	"github.com/distribution/reference"
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 
+	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -23,6 +24,9 @@ var shellVariable = lazyregexp.New(`\$[A-Z][A-Z0-9_]+\b|\$\((pwd|whoami|id -u|id
 // promptVariable matches variables whose value a shell expands whenever it prompts.
 var promptVariable = lazyregexp.New(`^(PS[0-4]|PROMPT_COMMAND)$`)
 
+// tilde matches a home folder in a value, alone or in a list such as PATH.
+var tilde = lazyregexp.New(`^~(/|$)|:~/`)
+
 // literalVariables reports variables of a shell in values that no shell reads.
 func literalVariables(v *rule.View) (out []rule.Finding) {
 	report := func(n *jsonc.Node, severity diag.Severity, hint string) {
@@ -35,6 +39,10 @@ func literalVariables(v *rule.View) (out []rule.Finding) {
 	}
 	for _, property := range []string{"containerEnv", "remoteEnv"} {
 		for _, m := range v.Root.Member(property).Fields() {
+			if value := m.Value.TextOr(""); tilde.MatchString(value) && !shellVariable.MatchString(value) {
+				out = append(out, v.AtValue(m.Value, "no shell replaces the ~ here: programs get the text as it is",
+					`write the whole path, or ${containerEnv:HOME} in remoteEnv`))
+			}
 			switch {
 			case promptVariable.MatchString(m.Name): // a shell reads its value later
 			case m.Name != "PATH":
@@ -57,6 +65,7 @@ func lostPaths(v *rule.View) (out []rule.Finding) {
 	if strings.Contains(baseImage(v), "nix") { // whose programs lie elsewhere
 		return nil
 	}
+	out = hostsPaths(v)
 	for _, r := range v.Of(rights.Env, rights.SessionEnv) {
 		if r.Name != "PATH" || !r.Own() || r.Notation == rights.Label || r.Value == "" || strings.Contains(r.Value, "$") || r.Host != "" ||
 			slices.ContainsFunc(strings.Split(r.Value, ":"), func(folder string) bool { return slices.Contains(systemPath, path.Clean(folder)) }) {
@@ -70,6 +79,22 @@ func lostPaths(v *rule.View) (out []rule.Finding) {
 			hint = "write the folders of the image's PATH as well, or set it in the Dockerfile: ENV PATH=/more:$PATH"
 		}
 		out = append(out, rule.AtRight(r, "this PATH has no folder of the system, so that not even ls is found", hint))
+	}
+	return out
+}
+
+// hostsPaths reports a PATH of this machine in the place of the container's: programs that the image has elsewhere are lost.
+func hostsPaths(v *rule.View) (out []rule.Finding) {
+	for _, property := range []string{"containerEnv", "remoteEnv"} {
+		n := v.Root.Member(property).Member("PATH")
+		text := n.TextOr("")
+		if !strings.Contains(text, "${localEnv:PATH}") || strings.Contains(text, "${containerEnv:PATH}") {
+			continue
+		}
+		f := v.AtValue(n, "the PATH of this machine replaces the container's, and programs of the image may not be found",
+			`write "remoteEnv": {"PATH": "${containerEnv:PATH}:/more"}`)
+		f.Severity = diag.SeverityWarning
+		out = append(out, f)
 	}
 	return out
 }
@@ -262,7 +287,64 @@ func forwardedPairs(v *rule.View) (out []rule.Finding) {
 				fmt.Sprintf("write %s; the editor chooses the port on this machine, or appPort publishes one", m[2])))
 		}
 	}
+	return append(out, forwardedHosts(v)...)
+}
+
+var namedPort = lazyregexp.New(`^([A-Za-z][A-Za-z0-9_.-]*):\d+$`)
+
+// forwardedHosts reports ports of a host that no service of Compose is called, by its name or otherwise.
+func forwardedHosts(v *rule.View) (out []rule.Finding) {
+	if !v.ByCompose() || v.Composed == nil || len(v.Compose) < len(rights.Texts(v.Root.Member("dockerComposeFile"))) ||
+		v.Composed.Project.Incomplete() != "" || joinsOthers(v.Composed.Project) {
+		return nil
+	}
+	var names []string
+	for _, n := range rights.Texts(v.Root.Member("forwardPorts")) {
+		m := namedPort.FindStringSubmatch(n.Text)
+		if m == nil || m[1] == "localhost" || strings.Contains(m[1], ".") {
+			continue
+		}
+		if names == nil {
+			names = hostsOf(v.Composed.Project)
+		}
+		if !slices.Contains(names, m[1]) {
+			hint := "write HOST:PORT with the name of a service"
+			if best := diag.Suggest(m[1], names); best != "" {
+				hint = fmt.Sprintf("did you mean %q?", best+strings.TrimPrefix(n.Text, m[1]))
+			}
+			out = append(out, v.AtValue(n, fmt.Sprintf("the Compose files have no service %q", m[1]), hint))
+		}
+	}
 	return out
+}
+
+// joinsOthers reports whether a project uses a network from outside, where other containers may be.
+func joinsOthers(p *compose.Project) (found bool) {
+	p.Root.Get("networks").Walk(func(n *compose.Node) { found = found || n.Get("external") != nil })
+	return found
+}
+
+// hostsOf returns the names by which containers of a project may find each other.
+func hostsOf(p *compose.Project) (names []string) {
+	for _, s := range p.Services() {
+		names = append(names, s.Name)
+	}
+	p.Root.Get("services").Walk(func(n *compose.Node) {
+		for _, key := range []string{"container_name", "hostname"} {
+			names = append(names, n.Get(key).String())
+		}
+		for _, key := range []string{"aliases", "links", "external_links", "extra_hosts"} {
+			for _, item := range n.Get(key).Scalars() { // links: NAME:ALIAS; extra_hosts: NAME:ADDRESS
+				names = append(names, strings.FieldsFunc(item.Text, func(c rune) bool { return c == ':' || c == '=' })...)
+			}
+			if list := n.Get(key); list != nil {
+				for _, m := range list.Members {
+					names = append(names, m.Name)
+				}
+			}
+		}
+	})
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
 // extensionID is PUBLISHER.NAME, with a version, or with a minus to leave it out.

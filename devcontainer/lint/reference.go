@@ -91,7 +91,29 @@ func mountSyntax(v *rule.View) (out []rule.Finding) {
 	for _, n := range list {
 		if message, hint := mountText(n.Text); message != "" {
 			out = append(out, v.AtValue(n, message, hint))
+		} else if at := unreadBoolean.FindString(n.Text); at != "" {
+			f := v.AtValue(n, fmt.Sprintf("Docker reads no yes or no in %s", strings.Trim(at, ",")), "write readonly alone, or readonly=true")
+			if rights.ParseMount(n.Text).Type != "bind" { // Podman takes it
+				f.Severity = diag.SeverityWarning
+			}
+			out = append(out, f)
 		}
+	}
+	return append(out, dottedSources(v)...)
+}
+
+// dottedSources reports bind mounts of a folder that begins with a dot. Newer engines' programs read it from the folder in which
+// the tool starts them, and older ones refuse it.
+func dottedSources(v *rule.View) (out []rule.Finding) {
+	for _, r := range v.Mounts() {
+		source, ok := strings.CutPrefix(r.Mount.Source, "./")
+		if r.Notation != rights.Property || r.Mount.Type != "bind" || !ok && !strings.HasPrefix(r.Mount.Source, "../") {
+			continue
+		}
+		f := rule.AtRight(r, fmt.Sprintf("whichever folder the engine is started in has %s, and older engines refuse it", r.Mount.Source),
+			fmt.Sprintf("write ${localWorkspaceFolder}/%s", source))
+		f.Severity = diag.SeverityWarning
+		out = append(out, f)
 	}
 	return out
 }
@@ -156,6 +178,9 @@ func mountText(text string) (message, hint string) {
 	}
 	return "", ""
 }
+
+// unreadBoolean matches words that people take for a yes or a no, and Go's strconv.ParseBool does not.
+var unreadBoolean = lazyregexp.New(`(^|,)(?i:ro|readonly)=(?i:yes|y|no|n|on|off)(,|$)`)
 
 // relativeSource matches a path that begins with a name. Newer engines take one that begins with a dot; a drive
 // of Windows has a colon.
@@ -493,6 +518,26 @@ func arrayCommand(v *rule.View, n *jsonc.Node) []rule.Finding {
 		if shellWord.MatchString(w.Text) {
 			return []rule.Finding{v.AtValue(w, fmt.Sprintf("%q is a word to the program, not the shell's", w.Text),
 				`write the command as one string, or as ["sh", "-c", "…"]`)}
+		}
+	}
+	return wordsForAShell(v, words)
+}
+
+// wholeVariable matches a word that begins with a variable of a shell. The CLI replaces none of them.
+var wholeVariable = lazyregexp.New(`^\$(HOME|USER|PWD|PATH|UID|\{(HOME|USER|PWD|PATH|UID)\})(/|$)`)
+
+// plainReaders are programs that get such a word as a path or a text, and hand it to no shell.
+var plainReaders = append(slices.Clone(plainPrograms), "ls", "tar", "unzip", "pip", "pip3", "npm", "python", "python3", "node")
+
+// wordsForAShell reports a word of an array that only a shell would replace.
+func wordsForAShell(v *rule.View, words []*jsonc.Node) []rule.Finding {
+	if !slices.Contains(plainReaders, words[0].Text) || len(words) > 1 && strings.HasSuffix(words[1].Text, "c") {
+		return nil
+	}
+	for _, w := range words[1:] {
+		if at := wholeVariable.FindString(w.Text); at != "" {
+			return []rule.Finding{v.AtValue(w, fmt.Sprintf("no shell replaces %s in an array: the program gets the text as it is",
+				strings.TrimSuffix(at, "/")), `write the command as one string, or as ["sh", "-c", "…"]`)}
 		}
 	}
 	return nil

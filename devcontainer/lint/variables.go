@@ -79,7 +79,7 @@ func (u use) nameless() bool {
 func unknownVariables(v *rule.View) (out []rule.Finding) {
 	for _, u := range uses(v) {
 		name := u.parts[0]
-		if u.ofEnv() || u.command || u.escaped || slices.Contains(knownVariables, name) {
+		if u.ofEnv() || u.escaped || slices.Contains(knownVariables, name) || u.command && !meantForCLI(v, u) {
 			continue
 		}
 		hint := "the text stays as it is; known are " + strings.Join(knownVariables, ", ")
@@ -88,9 +88,25 @@ func unknownVariables(v *rule.View) (out []rule.Finding) {
 		} else if name == "workspaceFolder" || name == "workspaceRoot" {
 			hint = "did you mean ${containerWorkspaceFolder}?"
 		}
-		out = append(out, v.AtValue(u.node, "unknown variable "+u.whole, hint))
+		message := "unknown variable " + u.whole
+		if u.command {
+			message += ": it is empty to the shell"
+		}
+		out = append(out, v.AtValue(u.node, message, hint))
 	}
 	return append(out, variablesElsewhere(v)...)
+}
+
+// nearOurs matches the names of the CLI's folders and of nothing that a shell has, however they are spelt.
+var nearOurs = lazyregexp.New(`^((local|container)[Ww]ork[A-Za-z]+|workspace(Folder|Root)|dev[Cc]ontainerI[dD])$`)
+
+// meantForCLI reports whether a variable of a shell's text is near to one of the CLI's, and nothing that is seen sets it.
+func meantForCLI(v *rule.View, u use) bool {
+	name, text := u.parts[0], false
+	eachHookText(v, func(_ string, n *jsonc.Node) { text = text || n == u.node })
+	return text && !strings.Contains(u.node.Text, "'") && len(u.parts) == 1 && nearOurs.MatchString(name) &&
+		!strings.Contains(strings.ReplaceAll(u.node.Text, u.whole, ""), name) &&
+		!slices.ContainsFunc(v.Of(rights.Env, rights.SessionEnv), func(r rights.Right) bool { return r.Name == name })
 }
 
 // ours matches variables that only devcontainer.json has.

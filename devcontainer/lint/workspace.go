@@ -90,6 +90,9 @@ func serviceWithoutProject(v *rule.View, n *jsonc.Node, folder string) []rule.Fi
 	if f := ownFolderOpened(v, folder); f.Message != "" {
 		return []rule.Finding{f}
 	}
+	if f := emptyVolumeOpened(v, folder); f.Message != "" {
+		return []rule.Finding{f}
+	}
 	if dev == nil || path.Clean(folder) == "/" || mounted(folder, v.ServiceMounts()) || mounted(folder, v.Mounts()) ||
 		v.Composed.Project.Incomplete() != "" {
 		return nil
@@ -113,6 +116,27 @@ func ownFolderOpened(v *rule.View, folder string) rule.Finding {
 		}
 	}
 	return rule.Finding{}
+}
+
+// emptyVolumeOpened reports a service that has a volume without a name, new and empty for each container, as all that it
+// mounts where the editor opens the project. The finding has no message when that is not so.
+func emptyVolumeOpened(v *rule.View, folder string) (f rule.Finding) {
+	filled := false
+	v.EachHookText(func(text string) { filled = filled || strings.Contains(text, "clone") })
+	if filled {
+		return rule.Finding{}
+	}
+	for _, r := range slices.Concat(v.ServiceMounts(), v.Mounts()) {
+		if r.Mount.Target == "" || strings.Contains(r.Mount.Target, "$") || !meet(r.Mount.Target, folder) {
+			continue
+		}
+		if r.Mount.Type != "volume" || r.Mount.Source != "" || r.Key != "volumes" || path.Clean(r.Mount.Target) != path.Clean(folder) {
+			return rule.Finding{}
+		}
+		f = rule.AtRight(r, fmt.Sprintf("%s is a new, empty volume, and the editor opens it", r.Mount.Target),
+			fmt.Sprintf("mount the project there: - ..:%s", folder))
+	}
+	return f
 }
 
 // bareImage reports whether the image is an official one that has no folder of a project's.

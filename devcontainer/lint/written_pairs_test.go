@@ -15,6 +15,12 @@ const (
 	asDev = `{"build": {"dockerfile": "Dockerfile"}, "remoteUser": "dev1"}` + "\n-- .devcontainer/Dockerfile --\nFROM debian:12\n"
 )
 
+// forwarding is a configuration by Compose with a forwarded port, and the beginning of its Compose file.
+func forwarding(port string) string {
+	return `{"dockerComposeFile": "compose.yaml", "service": "app", "workspaceFolder": "/w", "forwardPorts": ["` + port + `"]}` +
+		"\n-- .devcontainer/compose.yaml --\n"
+}
+
 var writtenPairs = []pair{
 	// What a shell repeats, leaves to itself or runs perhaps is not known to end.
 	{"loop over a printer", `error SBX326 false`, ownCommand + "CMD date; echo ready\n", ownCommand + "CMD while true; do date; done\n"},
@@ -48,6 +54,57 @@ var writtenPairs = []pair{
 		builtHere + "FROM debian:12\nRUN apt-get update && apt-get install -y mariadb-server\nUSER mysql\n"},
 	{"program that may make any user", `warning SBX703 "dev1"`, asDev + "RUN ansible-playbook setup.yml\n",
 		asDev + "RUN useradd dev1 && ansible-playbook setup.yml\n"},
+	// Mounts.
+	{"word for readonly", `error SBX310 "type`, `{"image": "a:1", "mounts": ["type=bind,source=/opt/a,target=/a,ro=yes"]}`,
+		`{"image": "a:1", "mounts": ["type=bind,source=/opt/a,target=/a,ro=T"]}`},
+	{"word for readonly that Podman takes", `warning SBX310 "source`, `{"image": "a:1", "mounts": ["source=a,target=/a,readonly=on"]}`,
+		`{"image": "a:1", "mounts": ["source=a,target=/a,readonly=${localEnv:RO:true}"]}`},
+	{"dot of a bind mount", `warning SBX310 "source`, `{"image": "a:1", "mounts": ["source=./a,target=/a,type=bind"]}` + "\n-- a/x --\n",
+		`{"image": "a:1", "mounts": ["source=${localWorkspaceFolder}/a,target=/a,type=bind"]}` + "\n-- a/x --\n"},
+	{"dots of a bind mount in an object", `warning SBX310 {`, `{"image": "a:1", "mounts": [{"source": "../a", "target": "/a", "type": "bind"}]}`,
+		`{"image": "a:1", "mounts": [{"source": "a", "target": "/a", "type": "volume"}]}`},
+	// Compose.
+	{"space behind the colon of a port", `error SBX316 3000`, service + "    ports:\n      - 3000:\n", service + "    ports:\n      - 127.0.0.1:3000:3000\n"},
+	{"environment without a value", `error SBX316 `, service + "    environment:\n", service + "    environment: {A: }\n"},
+	{"number for a user", `error SBX316 1000`, service + "    user: 1000\n", service + "    user: '1000'\n"},
+	{"health that is switched off", `error SBX316 db`, service + "    depends_on: {db: {condition: service_healthy}}\n" +
+		"  db:\n    build: db\n    healthcheck: {disable: true}\n-- .devcontainer/db/Dockerfile --\nFROM debian:13\n",
+		service + "    depends_on: {db: {condition: service_healthy}}\n  db:\n    image: x/y:1\n    healthcheck: {disable: false}\n"},
+	{"health that is none", `error SBX316 db`, service + "    depends_on: {db: {condition: service_healthy}}\n" +
+		"  db:\n    image: x/y:1\n    healthcheck: {test: [NONE]}\n",
+		service + "    depends_on: {db: {condition: service_started}}\n  db:\n    image: x/y:1\n    healthcheck: {test: NONE}\n"},
+	{"port with the host's network", `warning SBX411 "3000`, service + "    network_mode: host\n    ports: [\"3000:3000\"]\n",
+		service + "    network_mode: host\n"},
+	{"port with the host's network by an option", `warning SBX411 "-p"`, `{"image": "a:1", "runArgs": ["--net=host", "-p", "127.0.0.1:3000:3000"]}`,
+		`{"image": "a:1", "runArgs": ["--net=bridge", "-p", "127.0.0.1:3000:3000"]}`},
+	{"port of no service", `warning SBX323 "database`, forwarding("database:5432") + service + "  db: {image: \"postgres:17\"}\n",
+		forwarding("db:5432") + service + "  db: {image: \"postgres:17\"}\n"},
+	{"port of an alias", `SBX323`, "", forwarding("database:5432") + service +
+		"  db: {image: \"postgres:17\", networks: {default: {aliases: [database]}}}\n"},
+	{"port of a container's name", `SBX323`, "", forwarding("database:5432") + service + "  db: {image: \"postgres:17\", container_name: database}\n"},
+	{"port of a network from outside", `SBX323`, "", forwarding("database:5432") + service + "networks: {default: {external: true, name: x}}\n"},
+	{"new volume as the workspace", `warning SBX317 /w`, "services:\n  app:\n    image: debian:13\n    command: sleep infinity\n    volumes: [/w]\n",
+		"services:\n  app:\n    image: debian:13\n    command: sleep infinity\n    volumes: [\"..:/w\", /w/node_modules]\n"},
+	{"new volume that a hook fills", `SBX317`, "",
+		`{"dockerComposeFile": "compose.yaml", "service": "app", "workspaceFolder": "/w", "postCreateCommand": "git clone https://x.test/y ."}` +
+			"\n-- .devcontainer/compose.yaml --\nservices:\n  app:\n    image: debian:13\n    command: sleep infinity\n    volumes: [/w]\n"},
+	{"volume with a name as the workspace", `SBX317`, "",
+		"services:\n  app:\n    image: debian:13\n    command: sleep infinity\n    volumes: [\"src:/w\"]\nvolumes: {src: }\n"},
+	// Hooks and variables.
+	{"variable of a shell in an array", `warning SBX314 "$HOME`, `{"image": "a:1", "postCreateCommand": ["mkdir", "-p", "$HOME/.cache"]}`,
+		`{"image": "a:1", "postCreateCommand": ["sh", "-c", "mkdir -p $HOME/.cache"]}`},
+	{"variable that a program reads itself", `SBX314`, "", `{"image": "a:1", "postCreateCommand": ["envsubst", "$HOME/x"]}`},
+	{"hook that is only cd", `warning SBX734 "cd`, `{"image": "a:1", "postCreateCommand": "cd app"}`, `{"image": "a:1", "postCreateCommand": "cd app && make"}`},
+	{"home in a variable", `warning SBX320 "~/`, `{"image": "a:1", "containerEnv": {"A": "~/.x"}}`, `{"image": "a:1", "containerEnv": {"A": "1~2", "B": "x~/y"}}`},
+	{"the host's PATH", `warning SBX327 "${localEnv`, `{"image": "a:1", "remoteEnv": {"PATH": "${localEnv:PATH}:/opt/bin"}}`,
+		`{"image": "a:1", "remoteEnv": {"PATH": "${containerEnv:PATH}:${localEnv:PATH}"}}`},
+	{"variable of an editor in a hook", `warning SBX304 "echo`, `{"image": "a:1", "postCreateCommand": "echo ${workspaceFolder}"}`,
+		`{"image": "a:1", "postCreateCommand": "workspaceFolder=$PWD; echo ${workspaceFolder}"}`},
+	{"variable of an editor that a hook writes", `SBX304`, "",
+		`{"image": "a:1", "postCreateCommand": "echo '{\"a\": \"${workspaceFolder}\"}' > x"}`},
+	{"variable of an editor in an array", `SBX304`, "", `{"image": "a:1", "postCreateCommand": ["echo", "${workspaceFolder}"]}`},
+	{"variable of an editor that is set", `SBX304`, "",
+		`{"image": "a:1", "remoteEnv": {"workspaceFolder": "/w"}, "postCreateCommand": "echo ${workspaceFolder}"}`},
 	// Podman takes one word that Docker refuses.
 	{"removed and started again", `error SBX321 "--restart=always"`, `{"image": "a:1", "runArgs": ["--rm", "--restart=always"]}`,
 		`{"image": "a:1", "runArgs": ["--restart=always"]}`},
