@@ -93,7 +93,7 @@ func Fill(bindings []Binding, values map[string]string) (*Keys, error) {
 		if k.form, err = parseForm(b.As, b.For); err != nil {
 			return fail("has a wrong form: " + err.Error())
 		}
-		secrets, plain := []string{k.value}, k.value
+		secrets, plain := []string{k.value, strings.Join(strings.Split(k.value, ""), "\x00")}, k.value // also in UTF-16
 		switch k.form.kind {
 		case "basic":
 			pair := k.value

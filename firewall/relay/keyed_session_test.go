@@ -2,6 +2,7 @@ package relay_test
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"net/textproto"
 	"strings"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/org/claude-sandbox/firewall/credential"
 )
@@ -138,5 +140,43 @@ func TestAttackKeyCutInAnAnswer(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Attack: a host answers in UTF-16 and does not say so, as with XML, or with base64 of that, as
+// programs of Windows write it.
+func TestAttackKeyInCharactersThatNobodyNames(t *testing.T) {
+	in16 := func(text string, order binary.AppendByteOrder) (out []byte) {
+		for _, c := range utf16.Encode([]rune(text)) {
+			out = order.AppendUint16(out, c)
+		}
+		return out
+	}
+	h := newHost(t, []string{"http/1.1"}, func(w http.ResponseWriter, r *http.Request) {
+		_, key, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		w.Header().Set("Content-Type", "application/xml")
+		for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
+			text := in16("<a>"+key+"</a>", order)
+			_, _ = w.Write(text)
+			for before := range 3 {
+				_, _ = io.WriteString(w, "\n"+base64.StdEncoding.EncodeToString(append(make([]byte, before), text...))+"\n")
+			}
+		}
+	})
+	b := newBox(t, h, "https://ok.test GET /v1/**")
+	b.withKeys(map[string]string{"K": canary}, credential.Binding{Name: "K", For: "https://ok.test"})
+	res, err := b.client("http/1.1").Get("https://ok.test/v1/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(res.Body)
+	res.Body.Close()
+	text := string(body)
+	for line := range strings.Lines(text) {
+		decoded, _ := base64.StdEncoding.DecodeString(strings.ReplaceAll(strings.TrimSpace(line), "*", "A"))
+		text += string(decoded)
+	}
+	if plain := strings.ReplaceAll(text, "\x00", ""); err != nil || !strings.Contains(plain, "<a>") || strings.Contains(plain, canary[2:]) || strings.Contains(plain, canary[:len(canary)-2]) {
+		t.Errorf("the agent got %q, %v", plain, err)
 	}
 }
