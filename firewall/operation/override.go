@@ -23,14 +23,15 @@ var overrides = []string{"_method", "_httpmethod", "x-http-method-override", "x-
 func namesMethod(name string) bool { return slices.Contains(overrides, strings.ToLower(name)) }
 
 // screenOverride returns what a POST's body must pass through, or nil: it fails with
-// ErrOverride where a form or a JSON text has one of overrides. Nothing is held back, and
+// ErrOverride where a form or a JSON text has one of overrides. CakePHP looks into the forms of
+// PUT, PATCH and DELETE, too. Nothing is held back, and
 // a server that did not get a body to its end does not act on it. A compressed body is read
 // here, as far as maxCoded.
 func screenOverride(req *Request, body *Body) (screen func(io.Reader) io.Reader, err error) {
-	if req.Method != http.MethodPost {
+	kind := strings.ToLower(strings.Join(req.Header["Content-Type"], ","))
+	if req.Method != http.MethodPost && !strings.Contains(kind, "urlencoded") {
 		return nil, nil
 	}
-	kind := strings.ToLower(strings.Join(req.Header["Content-Type"], ","))
 	var find func() finder
 	switch {
 	case strings.TrimSpace(kind) == "", strings.Contains(kind, "urlencoded"):

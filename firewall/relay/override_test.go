@@ -151,3 +151,35 @@ func TestAttackOperationMethodInTheBody(t *testing.T) {
 		})
 	}
 }
+
+// Attack: the form of a PUT names another method, as CakePHP reads it there, too.
+func TestAttackOperationMethodInTheFormOfAPut(t *testing.T) {
+	var mu sync.Mutex
+	var acted []string
+	h := newHost(t, []string{"http/1.1"}, func(_ http.ResponseWriter, r *http.Request) {
+		if body, err := io.ReadAll(r.Body); err == nil {
+			mu.Lock()
+			acted = append(acted, r.Method+" "+string(body))
+			mu.Unlock()
+		}
+	})
+	b := newBox(t, h, "https://ok.test PUT,PATCH,DELETE /v1/**")
+	for _, method := range []string{http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		for body, want := range map[string]int{"a=b&_method=DELETE": http.StatusForbidden, "a=b": http.StatusOK} {
+			req, _ := http.NewRequest(method, "https://ok.test/v1/a", strings.NewReader(body))
+			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			res, err := b.client("http/1.1").Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res.Body.Close(); res.StatusCode != want {
+				t.Errorf("%s %s: %s", method, body, res.Status)
+			}
+		}
+	}
+	b.relay.Close()
+	b.serving.Wait()
+	if text := strings.Join(acted, "\n"); len(acted) != 3 || strings.Contains(text, "_method") {
+		t.Errorf("acted on %s", text)
+	}
+}
