@@ -56,8 +56,8 @@
 // TLS that it cannot read. Redirects are not followed. No cookie and no other session of
 // the key's owner comes back. The key is masked in heads,
 // bodies and trailers of answers, also as base64 or hex, and escaped; a
-// compressed answer, and one in UTF-16 and the like, is refused. An answer of which a
-// program asks for one part after the other (Range) can give the key in parts.
+// compressed answer, and one in UTF-16 and the like, is refused. No part of an
+// answer is asked for (Range), which could give the key in parts.
 //
 // The keys of the sandbox's authorities never leave this process. Their certificates
 // are good for the names of the opened hosts alone, in every program that trusts them.

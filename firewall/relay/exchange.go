@@ -178,8 +178,8 @@ func rewrite(p *httputil.ProxyRequest) {
 		}{body, closer}
 	}
 	if x.key != nil {
-		for field := range p.Out.Header { // such as Grpc-Accept-Encoding
-			if strings.HasSuffix(field, "Accept-Encoding") {
+		for field := range p.Out.Header { // such as Grpc-Accept-Encoding; parts of an answer would each show a part of the key
+			if strings.HasSuffix(field, "Accept-Encoding") || strings.HasSuffix(plainField(field), "range") {
 				delete(p.Out.Header, field)
 			}
 		}

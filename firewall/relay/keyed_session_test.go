@@ -10,6 +10,7 @@ import (
 	"net/textproto"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf16"
 
 	"github.com/org/claude-sandbox/firewall/credential"
@@ -178,5 +179,47 @@ func TestAttackKeyInCharactersThatNobodyNames(t *testing.T) {
 	}
 	if plain := strings.ReplaceAll(text, "\x00", ""); err != nil || !strings.Contains(plain, "<a>") || strings.Contains(plain, canary[2:]) || strings.Contains(plain, canary[:len(canary)-2]) {
 		t.Errorf("the agent got %q, %v", plain, err)
+	}
+}
+
+// Attack: an agent asks for one part of an answer after the other.
+func TestAttackKeyInPartsOfAnAnswer(t *testing.T) {
+	for _, protocol := range protocols() {
+		h := newHost(t, []string{protocol}, func(w http.ResponseWriter, r *http.Request) {
+			if own := r.Header.Get("Request-Range"); own != "" {
+				r.Header.Set("Range", own)
+			}
+			http.ServeContent(w, r, "a.txt", time.Time{}, strings.NewReader(r.Header.Get("Authorization")+" and more"))
+		})
+		b := newBox(t, h, "https://ok.test GET /v1/**", "https://ok.test GET /open/**")
+		b.withKeys(map[string]string{"K": canary}, credential.Binding{Name: "K", For: "https://ok.test GET /v1/**"})
+		client := b.client(protocol)
+		ask := func(path, field string, at int) (int, string) {
+			t.Helper()
+			req, _ := http.NewRequest(http.MethodGet, "https://ok.test"+path, nil)
+			req.Header.Set(field, fmt.Sprintf("bytes=%d-%d", at, at))
+			res, err := client.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			body, _ := io.ReadAll(res.Body)
+			return res.StatusCode, string(body)
+		}
+		for _, field := range []string{"Range", "Request-Range"} {
+			all := ""
+			for at := range len("Bearer " + canary) {
+				status, text := ask("/v1/a", field, at)
+				if all += text; status != http.StatusOK || !strings.HasSuffix(text, "* and more") {
+					t.Fatalf("%s: %d %q", protocol, status, text)
+				}
+			}
+			if strings.Contains(all, canary) {
+				t.Errorf("%s: the agent got %q", protocol, all)
+			}
+		}
+		if status, text := ask("/open/a", "Range", 1); status != http.StatusPartialContent || text != "a" {
+			t.Errorf("%s, without the key: %d %q", protocol, status, text)
+		}
 	}
 }
