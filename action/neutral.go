@@ -10,6 +10,9 @@ import (
 // takes "::" for a command only at the beginning of a line.
 const linePrefix = "| "
 
+// lineBreaks end a line for some reader of a log, as a line feed does.
+const lineBreaks = "\r\v\f\u0085\u2028\u2029"
+
 // terminalSequence matches the escape sequences of ECMA-48: CSI, and strings
 // such as OSC up to their end.
 var terminalSequence = regexp.MustCompile("\x1b\\[[0-?]*[ -/]*[@-~]|\x1b[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)?|\u009b[0-?]*[ -/]*[@-~]")
@@ -55,7 +58,7 @@ func lines(text string) string {
 	last := rune(0) // the last rune written that is no combining mark
 	for _, r := range text {
 		switch {
-		case r == '\r' || r == '\v' || r == '\f' || r == '\u0085' || r == '\u2028' || r == '\u2029':
+		case strings.ContainsRune(lineBreaks, r):
 			r = '\n'
 		case r == '\n' || r == '\t':
 		case unicode.In(r, unicode.C, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector):

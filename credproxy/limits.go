@@ -109,6 +109,18 @@ type turn struct {
 	hook   int64 // the same among the requests of hooks
 }
 
+// turnsUsed reports whether the main conversation (tools), or all others together, made as
+// many requests as the turns allow.
+func (c *conversation) turnsUsed(l Limits, tools bool) bool {
+	switch {
+	case l.Turns <= 0:
+		return false
+	case tools:
+		return c.main >= l.mainRequests()
+	}
+	return c.side >= l.sideRequests()
+}
+
 // beginTurn counts a request, or refuses it. room is overBudget, and loop says that the agent
 // repeats itself. Without a turn and a refusal the request waits until one ends.
 func (c *conversation) beginTurn(from asker, l Limits, asked request, loop bool,
@@ -117,7 +129,7 @@ func (c *conversation) beginTurn(from asker, l Limits, asked request, loop bool,
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	over, full := room(asked.model, slices.Collect(maps.Values(c.underWay)))
-	if c.reached == "" && l.Turns > 0 && (tools && c.main >= l.mainRequests() || !tools && c.side >= l.sideRequests()) {
+	if c.reached == "" && c.turnsUsed(l, tools) {
 		c.reached = ReachedTurns
 	}
 	if c.reached == "" && over != "" {

@@ -127,7 +127,11 @@ func longMount(text string) (m Mount, bad *problem) {
 
 // hasDrive reports whether a path begins with a drive of Windows.
 func hasDrive(text string) bool {
-	return len(text) > 2 && text[1] == ':' && (text[2] == '\\' || text[2] == '/') && ('a' <= text[0]|0x20 && text[0]|0x20 <= 'z')
+	if len(text) < 3 || text[1] != ':' {
+		return false
+	}
+	letter := 'a' <= text[0]|0x20 && text[0]|0x20 <= 'z'
+	return letter && (text[2] == '\\' || text[2] == '/')
 }
 
 // Machine is how a machine writes its paths.

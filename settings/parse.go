@@ -268,5 +268,6 @@ func (d *decoder) envName(e entry) bool {
 // localPath reports whether p stays below the folder it is relative to.
 func localPath(p string) bool {
 	clean := path.Clean(p)
-	return p != "" && clean != "." && clean != ".." && !path.IsAbs(clean) && !strings.HasPrefix(clean, "../") && !strings.Contains(p, `\`)
+	leaves := path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../")
+	return clean != "." && !leaves && !strings.Contains(p, `\`) // Clean("") is "."
 }

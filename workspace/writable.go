@@ -14,7 +14,9 @@ import (
 func mayWrite(info fs.FileInfo, owner int) bool {
 	uid, _ := Owner(info)
 	mode := info.Mode()
-	return uid < 0 || mode.Perm()&0o002 != 0 || mode&fs.ModeSymlink != 0 || uid != 0 && uid == owner && mode.Perm()&0o200 != 0
+	byAll := mode.Perm()&0o002 != 0 || mode&fs.ModeSymlink != 0
+	byOwner := uid == owner && uid != 0 && mode.Perm()&0o200 != 0
+	return uid < 0 || byAll || byOwner
 }
 
 // closedEntries are the entries of the project's folder that belong to somebody else

@@ -225,7 +225,8 @@ func (p *parser) binary(f *File, names string) error {
 	}
 	literal, ok := p.take("literal ")
 	size, err := strconv.ParseInt(literal, 10, 64)
-	if !ok || err != nil || strconv.FormatInt(size, 10) != literal || size < 0 || f.Removed && size > 0 {
+	isSize := err == nil && size >= 0 && strconv.FormatInt(size, 10) == literal
+	if !ok || !isSize || f.Removed && size > 0 {
 		return errors.New("it is not a whole content with its size; a delta to the former one is not taken")
 	}
 	if p.binaries += size; size > maxBinary || p.binaries > maxBinary {
@@ -290,7 +291,8 @@ func span(text string) (start, lines int, ok bool) {
 	if both && err == nil {
 		lines, err = strconv.Atoi(second)
 	}
-	return start, lines, err == nil && start >= 0 && lines >= 0 && start < 1<<30 && lines < 1<<30 && (start > 0 || lines == 0)
+	inFile := func(n int) bool { return n >= 0 && n < 1<<30 }
+	return start, lines, err == nil && inFile(start) && inFile(lines) && (start > 0 || lines == 0)
 }
 
 // body reads the lines of a hunk, which has left of the old file and right of the new one.

@@ -85,7 +85,8 @@ func interpolate(s string, env variables) string {
 }
 
 func isName(c byte, first bool) bool {
-	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || !first && c >= '0' && c <= '9'
+	letter, digit := 'a' <= c|0x20 && c|0x20 <= 'z', '0' <= c && c <= '9'
+	return letter || c == '_' || digit && !first
 }
 
 // matching finds the brace that closes the one before at.

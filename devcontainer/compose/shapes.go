@@ -104,12 +104,18 @@ func hostPort(text string) (place published, ok bool) {
 	return place, true
 }
 
+// meets reports whether two places on the host exclude each other: one port, and addresses
+// that are the same or all.
+func (p published) meets(other published) bool {
+	samePort := p.port == other.port && p.protocol == other.protocol
+	return samePort && (p.address == other.address || p.address == "" || other.address == "")
+}
+
 // Taken returns the first of the ports before text that takes the same place on the host, "" for none.
 func Taken(text string, before []string) string {
 	place, ok := hostPort(text)
 	for _, other := range before {
-		if taken, known := hostPort(other); ok && known && taken.port == place.port && taken.protocol == place.protocol &&
-			(taken.address == place.address || taken.address == "" || place.address == "") {
+		if taken, known := hostPort(other); ok && known && taken.meets(place) {
 			return other
 		}
 	}

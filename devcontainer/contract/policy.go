@@ -139,6 +139,12 @@ func (policy rulesOf) refuses(hook string, cmd *shell.Command) (message, hint st
 	return "", ""
 }
 
+// isRemote reports whether a host is known and is not the container itself.
+func isRemote(host string) bool {
+	known := host != "" && !strings.ContainsAny(host, "$`(")
+	return known && host != "localhost" && !strings.HasPrefix(host, "127.")
+}
+
 // fetchedHosts returns the hosts of addresses that a command names.
 func fetchedHosts(cmd *shell.Command) []string {
 	if !cmd.Is(shell.Downloaders...) && !cmd.Is("git") {
@@ -147,8 +153,7 @@ func fetchedHosts(cmd *shell.Command) []string {
 	var out []string
 	for _, w := range cmd.Args() {
 		u, err := url.Parse(w.Text)
-		if err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && !strings.ContainsAny(u.Hostname(), "$`(") &&
-			u.Hostname() != "localhost" && !strings.HasPrefix(u.Hostname(), "127.") {
+		if err == nil && (u.Scheme == "http" || u.Scheme == "https") && isRemote(u.Hostname()) {
 			out = append(out, u.Hostname())
 		}
 	}

@@ -80,8 +80,9 @@ func firewallProgram(v *rule.View) (out []rule.Finding) {
 			found = append(found, suspect{m[2], m[3], "this line is no instruction: it belongs to what begins above it"})
 		}
 	}
-	if final := c.Build.Final; !lost && len(starts) > 0 && final != nil && !starts[final] && c.Root.Member("dockerComposeFile") == nil &&
-		!isImage(final.Base().Image, release.ImageRepo()) {
+	final := c.Build.Final
+	elsewhere := len(starts) > 0 && final != nil && !starts[final]
+	if elsewhere && !lost && c.Root.Member("dockerComposeFile") == nil && !isImage(final.Base().Image, release.ImageRepo()) {
 		if entrypoint, _ := final.Start(); entrypoint == nil { // another one is SBX802's
 			found = append(found, suspect{final.From.Start, final.From.HeadEnd,
 				"the container is made from this stage, and only another one starts the firewall"})

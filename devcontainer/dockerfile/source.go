@@ -20,8 +20,8 @@ func lineEnd(doc *jsonc.Document, n int) int {
 func place(i *Instruction, node *parser.Node, doc *jsonc.Document) {
 	src := doc.Src
 	i.Start = doc.LineStart(node.StartLine)
-	for i.Start < len(src) && (src[i.Start] == ' ' || src[i.Start] == '\t' || src[i.Start] == 0xEF || src[i.Start] == 0xBB ||
-		src[i.Start] == 0xBF) {
+	const byteOrderMark = "\xEF\xBB\xBF"
+	for i.Start < len(src) && strings.IndexByte(" \t"+byteOrderMark, src[i.Start]) >= 0 {
 		i.Start++
 	}
 	i.End = max(i.Start, lineEnd(doc, node.EndLine))

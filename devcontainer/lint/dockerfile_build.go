@@ -127,7 +127,8 @@ func undeclaredInStage(v *rule.View, s *dockerfile.Stage, before map[string]bool
 			assigned := strings.Contains(i.Source(), name+"=") || strings.Contains(i.Source(), "for "+name) ||
 				strings.Contains(i.Source(), "read ")
 			escaped := m[0] > 0 && i.Source()[m[0]-1] == '\\'
-			if !before[name] || own[name] || said[name] || m[4] >= 0 || assigned || escaped || inherited(s, name, stages) {
+			lost := before[name] && !own[name] && !inherited(s, name, stages)
+			if !lost || said[name] || m[4] >= 0 || assigned || escaped {
 				continue
 			}
 			said[name] = true

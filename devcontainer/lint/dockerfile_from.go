@@ -52,8 +52,9 @@ func newestImages(v *rule.View) (out []rule.Finding) {
 func unpinned(v *rule.View) (out []namedImage) {
 	for _, s := range neededStages(v) {
 		from, ok := s.From.Command.(*instructions.Stage)
-		if !ok || s.Parent != nil || s.Image == "scratch" || !s.Known ||
-			strings.Contains(s.Image, "@sha256:") || strings.Contains(s.Image, "${") {
+		pinned := s.Image == "scratch" || strings.Contains(s.Image, "@sha256:")
+		unknown := !s.Known || strings.Contains(s.Image, "${")
+		if !ok || s.Parent != nil || pinned || unknown {
 			continue
 		}
 		start, end := s.From.Find(from.BaseName)

@@ -88,7 +88,8 @@ func (p *refusals) step(i *dockerfile.Instruction, own bool) {
 				p.say(cmd, f)
 			}
 		}
-		if own && p.pip && !p.venv && p.image.Managed() && p.image.Lacks("pip3") && pipInstalls(cmd) {
+		system := p.image.Managed() && p.image.Lacks("pip3") // pip is the system's
+		if own && p.pip && !p.venv && system && pipInstalls(cmd) {
 			p.say(cmd, p.v.AtCommand(cmd, fmt.Sprintf("pip of %s installs nothing into the system (externally-managed-environment)", p.name),
 				"make an environment: python3 -m venv /opt/venv, and call /opt/venv/bin/pip; or add --break-system-packages"))
 			p.venv = true

@@ -127,13 +127,16 @@ func ranDownload(cmd *shell.Command) (fetcher *shell.Command, ok bool) {
 	return nil, false
 }
 
+// programFromInput are the words by which an interpreter takes its program from its input.
+var programFromInput = []string{"-", "/dev/stdin", "/proc/self/fd/0", "-s", "-is", "--"}
+
 // readsItsProgram reports whether an interpreter takes its program from its
 // input: no file and no -c, or a name that stands for the input.
 func readsItsProgram(cmd *shell.Command) bool {
 	args := cmd.Args()
 	for n, w := range args {
 		switch t := w.Text; {
-		case t == "-" || t == "/dev/stdin" || t == "/proc/self/fd/0" || t == "-s" || t == "-is" || t == "--":
+		case slices.Contains(programFromInput, t):
 			return true
 		case t == "-c" || t == "-e" || t == "-m" || t == "-r" || t == "-p":
 			return false

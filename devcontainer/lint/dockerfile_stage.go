@@ -85,7 +85,9 @@ func emptyHomes(v *rule.View) (out []rule.Finding) {
 		for _, i := range s.History() {
 			if i.Stage == s && slices.Contains([]string{"ENV", "WORKDIR", "COPY", "ADD", "VOLUME"}, i.Name) {
 				for _, m := range argumentName.FindAllStringSubmatchIndex(i.Source(), -1) {
-					if i.Source()[m[2]:m[3]] == "HOME" && m[4] < 0 && image.Official() && !set["HOME"] && (m[0] == 0 || i.Source()[m[0]-1] != '\\') {
+					namesHome := i.Source()[m[2]:m[3]] == "HOME" && m[4] < 0
+					escaped := m[0] > 0 && i.Source()[m[0]-1] == '\\'
+					if namesHome && !escaped && image.Official() && !set["HOME"] {
 						out = append(out, v.AtDockerfile(i.Start+m[0], i.Start+m[1], fmt.Sprintf("HOME is empty here: %s sets no such variable",
 							s.Base().Image),
 							"write the path of the home folder, such as /root or /home/NAME, or ENV HOME=… above"))
@@ -154,8 +156,9 @@ func severalSources(v *rule.View) (out []rule.Finding) {
 			continue
 		}
 		to := i.Expand(c.DestPath)
-		if len(c.SourcePaths)+len(c.SourceContents) < 2 || isHome(to) || strings.HasSuffix(to, "/") || strings.ContainsAny(to, `$\`) ||
-			to == "." || strings.HasSuffix(to, "/.") || to == ".." || strings.HasSuffix(to, "/..") {
+		last := to[strings.LastIndexByte(to, '/')+1:]
+		folder := isHome(to) || strings.HasSuffix(to, "/") || last == "." || last == ".."
+		if len(c.SourcePaths)+len(c.SourceContents) < 2 || folder || strings.ContainsAny(to, `$\`) {
 			continue
 		}
 		end := i.End
@@ -271,8 +274,9 @@ func misspeltVariables(v *rule.View) (out []rule.Finding) {
 			}
 			for _, m := range argumentName.FindAllStringSubmatchIndex(i.Source(), -1) {
 				name := i.Source()[m[2]:m[3]]
-				if own[name] || before[name] || m[4] >= 0 || m[0] > 0 && i.Source()[m[0]-1] == '\\' || inherited(s, name, declared) ||
-					builtin.MatchString(name) || len(name) < 4 {
+				known := own[name] || before[name] || builtin.MatchString(name) || inherited(s, name, declared)
+				escaped := m[0] > 0 && i.Source()[m[0]-1] == '\\'
+				if known || escaped || m[4] >= 0 || len(name) < 4 {
 					continue
 				}
 				if best := nearest(name, candidates); best != "" {

@@ -238,7 +238,8 @@ func names(text, name string) bool {
 }
 
 func isNameByte(c byte) bool {
-	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	letter, digit := 'a' <= c|0x20 && c|0x20 <= 'z', '0' <= c && c <= '9'
+	return letter || digit || c == '_'
 }
 
 var (

@@ -223,7 +223,8 @@ func askingHooks(v *rule.View) (out []rule.Finding) {
 		v.EachCommand(n, func(_ *jsonc.Node, cmd *shell.Command) {
 			packages, ok := aptInstall(cmd)
 			_, yes := cmd.Flag("-y", "--yes", "--assume-yes", "-q=2", "--force-yes")
-			if ok && len(packages) > 0 && !yes && !quiet(cmd) && !piped(cmd) && cmd.Words[0].Text != "sudo" {
+			answered := yes || quiet(cmd) || piped(cmd)
+			if ok && len(packages) > 0 && !answered && cmd.Words[0].Text != "sudo" {
 				out = append(out, v.AtValue(n, cmd.Name()+" asks before it installs, and nobody answers", "add -y"))
 			}
 		})

@@ -119,7 +119,8 @@ func rootsVolumes(v *rule.View) (out []rule.Finding) {
 		user, known = image.Session, true
 	}
 	folder := v.Root.Member("workspaceFolder").TextOr("${containerWorkspaceFolder}")
-	if !known || user == "" || rule.IsRoot(user) || v.Kind() != devcontainer.ConfigFile || v.Build != nil && v.Bare {
+	plain := known && user != "" && !rule.IsRoot(user)
+	if !plain || v.Kind() != devcontainer.ConfigFile || v.Build != nil && v.Bare {
 		return nil
 	}
 	corrected := false

@@ -60,6 +60,11 @@ func literalVariables(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
+// hasSystemFolder reports whether a PATH has one of the folders with the system's programs.
+func hasSystemFolder(value string) bool {
+	return slices.ContainsFunc(strings.Split(value, ":"), func(folder string) bool { return slices.Contains(systemPath, path.Clean(folder)) })
+}
+
 // lostPaths reports a PATH in which no program of the system is found.
 func lostPaths(v *rule.View) (out []rule.Finding) {
 	if strings.Contains(baseImage(v), "nix") { // whose programs lie elsewhere
@@ -67,8 +72,8 @@ func lostPaths(v *rule.View) (out []rule.Finding) {
 	}
 	out = hostsPaths(v)
 	for _, r := range v.Of(rights.Env, rights.SessionEnv) {
-		if r.Name != "PATH" || !r.Own() || r.Notation == rights.Label || r.Value == "" || strings.Contains(r.Value, "$") || r.Host != "" ||
-			slices.ContainsFunc(strings.Split(r.Value, ":"), func(folder string) bool { return slices.Contains(systemPath, path.Clean(folder)) }) {
+		literal := r.Value != "" && r.Host == "" && !strings.Contains(r.Value, "$")
+		if r.Name != "PATH" || !r.Own() || r.Notation == rights.Label || !literal || hasSystemFolder(r.Value) {
 			continue
 		}
 		hint := "write ENV PATH=/more:$PATH"
@@ -151,8 +156,9 @@ func shortenedArguments(v *rule.View) (out []rule.Finding) {
 	list := rights.Texts(v.EngineOnly("runArgs"))
 	for i, n := range list {
 		name, _, _ := strings.Cut(strings.TrimPrefix(n.Text, "-"), "=")
-		if !strings.HasPrefix(n.Text, "-") || strings.HasPrefix(name, "-") || len(name) < 3 || !rights.RunOptions.Knows(name) ||
-			i > 0 && rights.RunOptions.TakesNext(list[i-1].Text) {
+		oneDash := strings.HasPrefix(n.Text, "-") && !strings.HasPrefix(name, "-")
+		isValue := i > 0 && rights.RunOptions.TakesNext(list[i-1].Text)
+		if !oneDash || isValue || len(name) < 3 || !rights.RunOptions.Knows(name) {
 			continue
 		}
 		out = append(out, v.AtValue(n, fmt.Sprintf("the engine reads %s as options of one letter each", n.Text), "write -"+n.Text).

@@ -111,9 +111,11 @@ func serviceImages(v *rule.View, s *compose.Service) (out []namedImage) {
 		}
 		return out
 	}
-	if dev := v.Composed.Dev(); !builds || dev != nil && dev.Name == s.Name || strings.ContainsAny(context+file, "$:") ||
-		path.IsAbs(context) || path.IsAbs(file) {
-		return out // the dev container's own is v.Build
+	dev := v.Composed.Dev()
+	isDev := dev != nil && dev.Name == s.Name // whose build is v.Build
+	inProject := !strings.ContainsAny(context+file, "$:") && !path.IsAbs(context) && !path.IsAbs(file)
+	if !builds || isDev || !inProject {
+		return out
 	}
 	doc := v.Readable(path.Join(path.Dir(v.Composed.First), context, file))
 	if doc == nil {

@@ -30,9 +30,9 @@ func mountsEngine(r rights.Right) bool {
 		return false
 	}
 	from := rights.Origin(m.Source)
-	return socketName.MatchString(strings.TrimSuffix(from.Path, "/")) || socketName.MatchString(m.Source) ||
-		socketName.MatchString(m.Target) ||
-		from.Base == "/" && slices.Contains(socketDirs, from.Path) || sessionFolder.MatchString(socketPath(m.Source))
+	isSocket := slices.ContainsFunc([]string{strings.TrimSuffix(from.Path, "/"), m.Source, m.Target}, socketName.MatchString)
+	hasSocket := from.Base == "/" && slices.Contains(socketDirs, from.Path)
+	return isSocket || hasSocket || sessionFolder.MatchString(socketPath(m.Source))
 }
 
 var (

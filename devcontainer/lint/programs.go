@@ -135,8 +135,8 @@ var readsFiles = lazyregexp.New(`(^|[\s;&|(])(\.|source)\s|\beval\b|\s-[a-z]*[il
 func isFunction(cmd *shell.Command, text string) bool {
 	first, ok := interactive[cmd.Words[0].Text]
 	words := cmd.Operands()
-	return ok && (first == nil || len(words) > 0 && slices.Contains(first, words[0].Text)) && !readsFiles.MatchString(text) &&
-		cmd.OnFailure != shell.Open
+	called := ok && (first == nil || len(words) > 0 && slices.Contains(first, words[0].Text))
+	return called && !readsFiles.MatchString(text) && cmd.OnFailure != shell.Open
 }
 
 // programsMissing reports programs that a step or a hook calls and that the container does not have.

@@ -188,8 +188,8 @@ var relativeSource = lazyregexp.New(`^[A-Za-z0-9_][^:$]*$`)
 
 // ofTheHost reports whether a mount's source is a path, and so no name of a volume.
 func ofTheHost(source string) bool {
-	return strings.HasPrefix(source, "/") || strings.HasPrefix(source, "${localWorkspaceFolder}") || strings.HasPrefix(source, "~/") ||
-		strings.HasPrefix(source, "./") || strings.HasPrefix(source, "../") || strings.HasPrefix(source, "${localEnv:HOME}")
+	return slices.ContainsFunc([]string{"/", "./", "../", "~/", "${localEnv:HOME}", "${localWorkspaceFolder}"},
+		func(start string) bool { return strings.HasPrefix(source, start) })
 }
 
 // filesMissing reports names that lead nowhere.
@@ -403,8 +403,8 @@ func fileMissing(v *rule.View, n *jsonc.Node, what string) []rule.Finding {
 func contextMissing(v *rule.View, n *jsonc.Node) []rule.Finding {
 	name, ok := n.Str()
 	full, inside := v.Path(name)
-	if !ok || name == "" || !inside || v.ByCompose() || full == "." || v.Tree.Kind(full) == devcontainer.Folder ||
-		devcontainer.HasEntry(v.Tree, full) {
+	named := ok && name != "" && inside && full != "."
+	if !named || v.ByCompose() || v.Tree.Kind(full) == devcontainer.Folder || devcontainer.HasEntry(v.Tree, full) {
 		return nil
 	}
 	return []rule.Finding{v.AtValue(n, fmt.Sprintf("there is no folder %q for the build", name),
@@ -457,6 +457,12 @@ func arrayCommands(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
+// isShellLine reports whether a word is a line for a shell: no path, and nothing that is
+// filled in later.
+func isShellLine(word string) bool {
+	return shellLine.MatchString(strings.TrimSpace(word)) && !strings.ContainsAny(word, "/$")
+}
+
 // linesToStart reports a first process whose program is a whole line: ["sleep infinity"].
 func linesToStart(v *rule.View) (out []rule.Finding) {
 	entrypoint, command := v.Start()
@@ -465,8 +471,8 @@ func linesToStart(v *rule.View) (out []rule.Finding) {
 	if len(first.Words) == 0 {
 		first = command
 	}
-	if first.Notation != rights.Compose && first.Notation != rights.Dockerfile || len(first.Words) != 1 || first.Next ||
-		!shellLine.MatchString(strings.TrimSpace(first.Words[0])) || strings.ContainsAny(first.Words[0], "/$") {
+	written := first.Notation == rights.Compose || first.Notation == rights.Dockerfile
+	if !written || first.Next || len(first.Words) != 1 || !isShellLine(first.Words[0]) {
 		return out
 	}
 	return append(out, rule.AtRight(first, fmt.Sprintf("this starts a program called %q", first.Words[0]),
@@ -554,8 +560,11 @@ func joined(commands []*jsonc.Node) string {
 
 // isShadowed reports whether tools do not reach the configuration, because another one comes first.
 func isShadowed(v *rule.View) bool {
-	return v.Root != nil && v.Tree != nil && !v.InFolder() && v.Dir == v.Home && path.Base(v.Config.File) == ".devcontainer.json" &&
-		v.Tree.Kind(path.Join(v.Home, ".devcontainer", "devcontainer.json")) == devcontainer.File
+	if v.Root == nil || v.Tree == nil || v.InFolder() {
+		return false
+	}
+	atTop := v.Dir == v.Home && path.Base(v.Config.File) == ".devcontainer.json"
+	return atTop && v.Tree.Kind(path.Join(v.Home, ".devcontainer", "devcontainer.json")) == devcontainer.File
 }
 
 // shadowed reports such a configuration.

@@ -113,7 +113,9 @@ func secretsForAgent(v *rule.View) (out []rule.Finding) {
 			continue
 		case what == "" && r.Host != "":
 			what = "the variable " + r.Host
-		case what == "" || !outsideProject(v, what) || mountsEngine(r) || mountsSession(r) || sensitive(r.Mount) != "" && fromRootOrHome(r.Mount):
+		case what == "" || !outsideProject(v, what):
+			continue
+		case mountsEngine(r) || mountsSession(r) || sensitive(r.Mount) != "" && fromRootOrHome(r.Mount): // for which other rules stand
 			continue
 		}
 		out = append(out, rule.AtRight(r, fmt.Sprintf("the agent can read %s of the host, which %s passes as %q", what, r.Key, r.Name),

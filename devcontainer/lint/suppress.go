@@ -111,8 +111,9 @@ func (c *pass) suppress() {
 var unsuppressable = []string{"SBX107", "SBX108"}
 
 func (s *suppression) covers(f diag.Finding) bool {
-	if s.reason == "" || f.File != s.doc.File || f.Line < s.fromLine || f.Line > s.toLine ||
-		!slices.Contains(s.rules, f.Rule) || slices.Contains(unsuppressable, f.Rule) {
+	inLines := f.File == s.doc.File && s.fromLine <= f.Line && f.Line <= s.toLine
+	named := slices.Contains(s.rules, f.Rule) && !slices.Contains(unsuppressable, f.Rule)
+	if s.reason == "" || !inLines || !named {
 		return false
 	}
 	s.used[f.Rule] = true

@@ -104,8 +104,9 @@ var nearOurs = lazyregexp.New(`^((local|container)[Ww]ork[A-Za-z]+|workspace(Fol
 func meantForCLI(v *rule.View, u use) bool {
 	name, text := u.parts[0], false
 	eachHookText(v, func(_ string, n *jsonc.Node) { text = text || n == u.node })
-	return text && !strings.Contains(u.node.Text, "'") && len(u.parts) == 1 && nearOurs.MatchString(name) &&
-		!strings.Contains(strings.ReplaceAll(u.node.Text, u.whole, ""), name) &&
+	near := len(u.parts) == 1 && nearOurs.MatchString(name)
+	once := !strings.Contains(strings.ReplaceAll(u.node.Text, u.whole, ""), name)
+	return text && near && once && !strings.Contains(u.node.Text, "'") &&
 		!slices.ContainsFunc(v.Of(rights.Env, rights.SessionEnv), func(r rights.Right) bool { return r.Name == name })
 }
 

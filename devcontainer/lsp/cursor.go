@@ -62,6 +62,12 @@ func cursorAt(src []byte, offset int) cursor {
 // ends reports whether a string has its closing quote.
 func ends(token []byte) bool { return len(token) > 1 && token[len(token)-1] == '"' }
 
+// isWordByte reports whether a byte can be in a name within a string.
+func isWordByte(c byte) bool {
+	letter, digit := 'a' <= c|0x20 && c|0x20 <= 'z', '0' <= c && c <= '9'
+	return letter || digit || strings.IndexByte("_-.", c) >= 0
+}
+
 // endOfWord returns where the word at an offset within a string ends, with its quote. Text
 // behind a string without an end does not belong to it.
 func endOfWord(src []byte, offset int) int {
@@ -69,7 +75,7 @@ func endOfWord(src []byte, offset int) int {
 		switch c := src[at]; {
 		case c == '"':
 			return at + 1
-		case c != '_' && c != '-' && c != '.' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z'):
+		case !isWordByte(c):
 			return offset
 		}
 	}

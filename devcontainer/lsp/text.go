@@ -82,10 +82,15 @@ func (t *text) place(offset int) position {
 	return t.at(line, offset-t.LineStart(line)+1)
 }
 
+// isLocalFile reports whether a URI has a path and is one of this machine.
+func isLocalFile(u *url.URL) bool {
+	return u.Scheme == "file" && (u.Host == "" || u.Host == "localhost") && u.Path != ""
+}
+
 // pathOf returns the file that a URI names, and false when it names none of this machine.
 func pathOf(uri string) (string, bool) {
 	u, err := url.Parse(uri)
-	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" || u.Path == "" || strings.Contains(u.Path, "\x00") {
+	if err != nil || !isLocalFile(u) || strings.Contains(u.Path, "\x00") {
 		return "", false
 	}
 	name := u.Path

@@ -397,7 +397,9 @@ func (w *walker) part(p syntax.WordPart, b *strings.Builder, out *Word, quoted b
 
 // parameter fills in ${NAME} and ${NAME:-default} when that is known.
 func (w *walker) parameter(p *syntax.ParamExp, b *strings.Builder, out *Word) {
-	plain := p.Param != nil && !p.Excl && !p.Length && !p.Width && p.Index == nil && p.Slice == nil && p.Repl == nil
+	prefixed := p.Excl || p.Length || p.Width // ${!NAME}, ${#NAME}, ${%NAME}
+	inPart := p.Index != nil || p.Slice != nil || p.Repl != nil
+	plain := p.Param != nil && !prefixed && !inPart
 	if plain {
 		value, known := w.lookup(p.Param.Value)
 		if p.Exp == nil && known {

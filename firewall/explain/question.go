@@ -24,6 +24,11 @@ type Question struct {
 	request *operation.Request // nil = it is about entry
 }
 
+// isOperationURL reports whether an address can be that of an operation: https, on its own port.
+func isOperationURL(at *url.URL) bool {
+	return at.Scheme == "https" && at.User == nil && (at.Port() == "" || at.Port() == "443")
+}
+
 // ParseQuestion reads a typed entry in one or more words, or a URL with the method of
 // a request for it. ok is false for a text that is neither and has no method: it is a
 // host's.
@@ -50,7 +55,7 @@ func ParseQuestion(words []string, method string) (q Question, ok bool, err erro
 	const form = "write it as https://api.example.com/v1/models --method GET, " +
 		"or as an entry: git:github.com/acme/app push refs/heads/main"
 	at, err := url.Parse(text)
-	if err != nil || len(words) != 1 || at.Scheme != "https" || at.User != nil || at.Port() != "" && at.Port() != "443" {
+	if err != nil || len(words) != 1 || !isOperationURL(at) {
 		return q, true, diag.WithHint(fmt.Errorf("%q is no operation", text), form)
 	}
 	host, err := firewall.CanonicalName(at.Hostname())

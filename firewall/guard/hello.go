@@ -52,8 +52,9 @@ func (f *flight) add(b []byte, n int) (bool, error) {
 			return done, err
 		}
 		rest := f.raw[f.parsed:]
-		if len(rest) > 0 && rest[0] != recordHandshake && (f.skip == nil || !f.skip(rest[0])) ||
-			len(rest) > 1 && rest[1] != 3 {
+		otherRecord := len(rest) > 0 && rest[0] != recordHandshake && (f.skip == nil || !f.skip(rest[0]))
+		otherVersion := len(rest) > 1 && rest[1] != 3
+		if otherRecord || otherVersion {
 			return false, errNotTLS
 		}
 		if len(f.raw) > maxHello {

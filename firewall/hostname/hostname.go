@@ -132,7 +132,8 @@ func checkName(name string) error {
 }
 
 func nameByte(c byte) bool {
-	return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '_'
+	letter, digit := 'a' <= c && c <= 'z', '0' <= c && c <= '9'
+	return letter || digit || c == '-' || c == '_'
 }
 
 func checkLabel(label string) error {

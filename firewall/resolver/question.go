@@ -129,7 +129,8 @@ func written(name string) string {
 func writtenLabel(label string) string {
 	var b strings.Builder
 	for _, c := range []byte(label) {
-		if c == '-' || c == '_' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' {
+		letter, digit := 'a' <= c|0x20 && c|0x20 <= 'z', '0' <= c && c <= '9'
+		if letter || digit || c == '-' || c == '_' {
 			b.WriteByte(c)
 		} else {
 			fmt.Fprintf(&b, "\\%03d", c)

@@ -121,7 +121,9 @@ func unit(text string, c byte) (n int, wait bool) {
 		}
 	case '\\':
 		run := len(text) - len(strings.TrimLeft(text, `\`))
-		if run <= maxBackslashes && c < 0x80 && (try(run, unicodeEscape(c)) || c != '\\' && kindOf(c) == sign && try(run, string(rune(c)))) {
+		escapable := c < 0x80 && run <= maxBackslashes
+		byItself := c != '\\' && kindOf(c) == sign // \" and \/, and not the backslashes themselves
+		if escapable && (try(run, unicodeEscape(c)) || byItself && try(run, string(rune(c)))) {
 			return n, false
 		}
 	}

@@ -67,7 +67,9 @@ func (m *modes) judge(s string) string {
 	marker, s := split(s, "<=>?")
 	params, rest := split(s, "0123456789;:")
 	inter, final := rest[:len(rest)-1], rest[len(rest)-1:]
-	if len(marker) > 1 || len(inter) > 1 || inter >= "0" || !bounded(params) || final != "m" && strings.Contains(params, ":") {
+	known := len(marker) <= 1 && len(inter) <= 1 && inter < "0"
+	subparams := strings.Contains(params, ":")
+	if !known || !bounded(params) || subparams && final != "m" {
 		return ""
 	}
 	list := strings.Split(params, ";")

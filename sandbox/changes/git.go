@@ -195,8 +195,9 @@ func parsePair(line string, at, base int, to *uint64) (err error) {
 // written at the given time. A file that is as young as the index may have
 // changed since. The flags by which git passes a file over do not count.
 func (f tracked) clean(n *node, indexTime int64) bool {
-	return n.what == File && f.mtime == n.mtime && f.ctime == n.ctime && uint32(f.size) == uint32(n.size) &&
-		(f.ino == 0 || uint32(f.ino) == uint32(n.id.ino)) && n.mtime < indexTime
+	sameTimes := f.mtime == n.mtime && f.ctime == n.ctime
+	sameInode := f.ino == 0 || uint32(f.ino) == uint32(n.id.ino)
+	return n.what == File && sameTimes && sameInode && uint32(f.size) == uint32(n.size) && n.mtime < indexTime
 }
 
 // indexTime is when the index was written; 0 where it cannot be told, which

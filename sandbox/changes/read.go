@@ -62,12 +62,20 @@ func (r *reader) settle(changes []Change) []Change {
 	return kept
 }
 
+// onlyContent reports whether a file is new, or has another content and the same mode.
+func (c Change) onlyContent() bool {
+	if c.After == nil || c.After.What != File {
+		return false
+	}
+	return c.Before == nil || c.Before.What == File && c.Before.Mode == c.After.Mode
+}
+
 // withoutAccepted leaves out the changes to what the user has accepted, see Accept. A mode
 // that changed as well is one of the run.
 func (r *reader) withoutAccepted(changes []Change) []Change {
 	return slices.DeleteFunc(changes, func(c Change) bool {
 		want, ok := r.b.accepted[c.Path]
-		if !ok || c.After == nil || c.After.What != File || c.Before != nil && (c.Before.What != File || c.Before.Mode != c.After.Mode) {
+		if !ok || !c.onlyContent() {
 			return false
 		}
 		now, err := r.read(c.Path)

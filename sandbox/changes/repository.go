@@ -72,8 +72,13 @@ func gitsOwn(rel string, was *node) bool {
 	}
 	switch parts[0] {
 	case "objects":
-		return len(parts) == 3 && (parts[1] == "pack" || parts[1] == "info" || len(parts[1]) == 2) ||
-			len(parts) == 4 && parts[1] == "info" || len(parts) == 2
+		switch len(parts) {
+		case 2:
+			return true
+		case 3:
+			return parts[1] == "pack" || parts[1] == "info" || len(parts[1]) == 2
+		}
+		return len(parts) == 4 && parts[1] == "info"
 	case "refs", "logs":
 		return true
 	case "index", "HEAD", "packed-refs", "COMMIT_EDITMSG", "MERGE_MSG", "MERGE_MODE", "MERGE_RR", "SQUASH_MSG", "description",

@@ -7,12 +7,20 @@ import (
 	"github.com/org/claude-sandbox/workspace/obeyed"
 )
 
+// hasNewNames reports whether a folder has entries that can be twins: in a new folder
+// (before is nil) at least two, in another one any name that was not there.
+func hasNewNames(before, after *node) bool {
+	if before == nil {
+		return len(after.kids) > 1
+	}
+	return len(after.kids) > 0 && (len(before.kids) != len(after.kids) || !sameNames(before, after))
+}
+
 // findTwins notes new entries of a folder whose names some file systems take for that
 // of another entry, also of one that is gone: a checkout there keeps one of the two. before
 // is nil for a new folder.
 func (c *comparison) findTwins(rel string, before, after *node) {
-	if len(after.kids) == 0 || before == nil && len(after.kids) == 1 ||
-		before != nil && len(before.kids) == len(after.kids) && sameNames(before, after) {
+	if !hasNewNames(before, after) {
 		return
 	}
 	first := make(map[string]*node, len(after.kids))

@@ -18,6 +18,13 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
+// isBelow reports whether a path is relative, in its shortest form, and stays below the
+// folder that it starts from.
+func isBelow(rel string) bool {
+	leaves := path.IsAbs(rel) || rel == ".." || strings.HasPrefix(rel, "../")
+	return path.Clean(rel) == rel && rel != "." && !leaves
+}
+
 // CheckPaths reads the paths in the agent's home that a user wants to keep: relative, or
 // below "~/" or home. It returns them relative to home. Claude's own folder is none of
 // them, and none is in another.
@@ -25,8 +32,7 @@ func CheckPaths(home string, texts []string) (paths []string, err error) {
 	for _, text := range texts {
 		rel := strings.TrimPrefix(strings.TrimPrefix(text, "~/"), home+"/")
 		switch first, _, _ := strings.Cut(rel, "/"); {
-		case rel == "" || path.IsAbs(rel) || path.Clean(rel) != rel || rel == "." ||
-			first == ".." || first == "~" || strings.Contains(rel, "\x00"):
+		case !isBelow(rel) || first == "~" || strings.Contains(rel, "\x00"):
 			return nil, diag.WithHint(fmt.Errorf("%q is no folder in the agent's home", text), "give it as in .cache/tool or ~/.cache/tool")
 		case first == ".claude" || first == ".claude.json":
 			return nil, diag.WithHint(fmt.Errorf("%q is Claude's own", text), "--profile keeps what of it does not act")

@@ -39,7 +39,7 @@ func ParsePassthrough(text string) (Passthrough, error) {
 		return Passthrough{name, &url.URL{Scheme: "http", Host: "localhost", Path: "/mcp"}, socket}, nil
 	}
 	u, err := url.Parse(to)
-	if err != nil || u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Port() == "" {
+	if err != nil || u.Scheme != "http" || u.Port() == "" || !isPlain(u) {
 		return fail("it is no http address with a port")
 	}
 	if addr, err := netip.ParseAddr(u.Hostname()); u.Hostname() != "localhost" && (err != nil || !addr.IsLoopback()) {
@@ -47,6 +47,9 @@ func ParsePassthrough(text string) (Passthrough, error) {
 	}
 	return Passthrough{Name: name, URL: u}, nil
 }
+
+// isPlain reports whether an address has no user, query or fragment.
+func isPlain(u *url.URL) bool { return u.User == nil && u.RawQuery == "" && u.Fragment == "" }
 
 // server is how Claude is told of it.
 func (p Passthrough) server() settings.MCPServer {

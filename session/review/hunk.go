@@ -105,7 +105,8 @@ func hunkHead(line []byte) (h Hunk, err error) {
 			n, errN = strconv.Atoi(count)
 		}
 		const most = 1 << 24 // lines of a file that is shown
-		if !ok || errA != nil || errN != nil || a < 0 || n < 0 || a > most || n > most {
+		inFile := func(line int) bool { return line >= 0 && line <= most }
+		if !ok || errA != nil || errN != nil || !inFile(a) || !inFile(n) {
 			return errDiff
 		}
 		*start, *lines = a, n

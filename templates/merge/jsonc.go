@@ -119,12 +119,11 @@ func (m *merger) values(path []step, base, template, mine *jsonc.Node) {
 	if equal(base, template) || equal(template, mine) {
 		return
 	}
-	if kind := jsonc.Object; isAll(kind, template, mine) && (base == nil || base.Kind == kind) && unique(base) && unique(template) &&
-		unique(mine) {
+	if haveKind(jsonc.Object, base, template, mine) && unique(base) && unique(template) && unique(mine) {
 		m.objects(path, base, template, mine)
 		return
 	}
-	if kind := jsonc.Array; isAll(kind, template, mine) && (base == nil || base.Kind == kind) {
+	if haveKind(jsonc.Array, base, template, mine) {
 		if keys := keyerOf(pointer(path)); keys != nil && areSets(keys, base, template, mine) {
 			m.sets(path, keys, base, template, mine)
 			return
@@ -189,8 +188,10 @@ func (m *merger) sets(path []step, keys keyer, base, template, mine *jsonc.Node)
 	}
 }
 
-func isAll(kind jsonc.Kind, nodes ...*jsonc.Node) bool {
-	return !slices.ContainsFunc(nodes, func(n *jsonc.Node) bool { return n == nil || n.Kind != kind })
+// haveKind reports whether the three values are of a kind; base may be missing.
+func haveKind(kind jsonc.Kind, base, template, mine *jsonc.Node) bool {
+	is := func(n *jsonc.Node) bool { return n != nil && n.Kind == kind }
+	return (base == nil || is(base)) && is(template) && is(mine)
 }
 
 func areSets(keys keyer, nodes ...*jsonc.Node) bool {

@@ -33,7 +33,8 @@ func Dockerfile(base, template, mine []byte, prefer Side) (merged []byte, confli
 			note = bad + "; its lines are merged without them"
 		}
 	}
-	if badBase != "" || badTemplate != "" || bad != "" || len(names(b)) == 0 || !blankOutside(b) || !blankOutside(t) || !sameOrder(b, t) {
+	wellFormed := badBase == "" && badTemplate == "" && bad == ""
+	if !wellFormed || !canMergeRegions(b, t) {
 		merged, conflicts = Text(base, template, mine, prefer)
 		return merged, conflicts, note
 	}
@@ -97,6 +98,12 @@ func blankOutside(parts []part) bool {
 	return !slices.ContainsFunc(parts, func(p part) bool {
 		return p.name == "" && strings.TrimSpace(strings.Join(p.lines, "")) != ""
 	})
+}
+
+// canMergeRegions reports whether the template's two versions have regions, nothing outside
+// of them, and those that both have in one order.
+func canMergeRegions(b, t []part) bool {
+	return len(names(b)) > 0 && blankOutside(b) && blankOutside(t) && sameOrder(b, t)
 }
 
 // sameOrder reports whether the regions that both have stand in one order.

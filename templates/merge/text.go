@@ -174,7 +174,9 @@ func (h hunk) before(other hunk) bool {
 // group inserts too. An insertion next to changed lines is its own change.
 func (g group) meets(h hunk) bool {
 	if h.start == h.end || g.start == g.end {
-		return h.start == g.start && h.end == g.end || h.start > g.start && h.start < g.end || g.start > h.start && g.start < h.end
+		samePlace := h.start == g.start && h.end == g.end
+		inGroup, inHunk := g.start < h.start && h.start < g.end, h.start < g.start && g.start < h.end
+		return samePlace || inGroup || inHunk
 	}
 	return h.start < g.end && g.start < h.end
 }

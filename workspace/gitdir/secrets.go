@@ -41,7 +41,9 @@ func (c *Commits) SecretNames() (names []string) {
 // Hide puts asterisks over the secrets in an object's content, and returns them.
 func (c *Commits) Hide(object string, content []byte) (in []SecretIn) {
 	for _, s := range c.Secrets {
-		if s.Object == object && !s.InName && !s.InLink && s.Path != "" && s.At >= 0 && s.Size >= 0 && s.At <= len(content)-s.Size {
+		inContent := s.Path != "" && !s.InName && !s.InLink
+		fits := s.At >= 0 && s.Size >= 0 && s.At <= len(content)-s.Size
+		if s.Object == object && inContent && fits {
 			for i, b := range content[s.At : s.At+s.Size] {
 				if b != '\n' {
 					content[s.At+i] = '*'

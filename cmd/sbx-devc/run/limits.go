@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,13 +49,17 @@ func (o *limitFlags) give(given *settings.Given) {
 	given.Models("--models", o.models)
 }
 
+// limitsNothing reports whether the number or time that a flag prints is no limit.
+func limitsNothing(value string) bool {
+	return slices.Contains([]string{"0", "0s", "NaN", "+Inf"}, value) || strings.HasPrefix(value, "-")
+}
+
 // limitsLimit refuses flags of these names that are zero, negative or no number: a user
 // who gives one would have a run without that limit, and not know it.
 func limitsLimit(flags *pflag.FlagSet, names ...string) error {
 	for _, name := range names {
 		f := flags.Lookup(name)
-		value := f.Value.String()
-		if f.Changed && (value == "0" || value == "0s" || strings.HasPrefix(value, "-") || value == "NaN" || value == "+Inf") {
+		if f.Changed && limitsNothing(f.Value.String()) {
 			return diag.WithHint(fmt.Errorf("--%s %s is no limit", name, f.Value), "give more than 0, or leave it out")
 		}
 	}
