@@ -32,7 +32,7 @@
 //     server could read otherwise (dot segments, empty segments, encoded
 //     separators, a second encoding), before a kind sees it.
 //   - Nothing of a request goes to the server before its Decision, which needs
-//     no more of the body than a bound that each kind states. A POST's body that
+//     no more of the body than a bound that each kind states. A body that
 //     names another method ends before it is whole (override.go).
 //   - The commits of others stay: a push makes new refs, or changes those of which
 //     the server said that it took them from this sandbox, and deletes none.
