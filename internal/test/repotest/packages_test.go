@@ -23,6 +23,7 @@ type goPackage struct {
 	docs    []string            // files that carry a package comment
 	imports map[string][]string // own packages that non-test files import -> the files
 	outside map[string][]string // other packages, alike
+	files   int
 }
 
 // packages reads every non-test Go file of the module.
@@ -69,6 +70,7 @@ func packages(t *testing.T) map[string]*goPackage {
 }
 
 func (p *goPackage) add(file string, syntax *ast.File) {
+	p.files++
 	if syntax.Doc != nil && strings.TrimSpace(syntax.Doc.Text()) != "" {
 		p.docs = append(p.docs, file)
 	}
@@ -85,10 +87,16 @@ func (p *goPackage) add(file string, syntax *ast.File) {
 	}
 }
 
+// filesWithoutDoc is how many files a package may have for its comment to stand in any of
+// them. In more, a reader looks for doc.go.
+const filesWithoutDoc = 3
+
 func TestEveryPackageHasOnePackageComment(t *testing.T) {
 	for dir, p := range packages(t) {
 		if len(p.docs) != 1 {
 			t.Errorf("%s: want one file with a package comment, got %d %v", dir, len(p.docs), p.docs)
+		} else if p.files > filesWithoutDoc && filepath.Base(p.docs[0]) != "doc.go" {
+			t.Errorf("%s has %d files: its package comment belongs in doc.go, and is in %s", dir, p.files, p.docs[0])
 		}
 	}
 }
