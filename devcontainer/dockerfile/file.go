@@ -126,6 +126,16 @@ func (i *Instruction) Find(text string) (start, end int) {
 	return i.Start, i.HeadEnd
 }
 
+// FindBehind is Find for a text behind an offset of the file, such as the end of what was found before: what stands
+// one behind the other is found in one walk.
+func (i *Instruction) FindBehind(after int, text string) (start, end int) {
+	after = min(max(after, i.Start), i.Start+len(i.src))
+	if at := strings.Index(i.src[after-i.Start:], text); at >= 0 && text != "" {
+		return after + at, after + at + len(text)
+	}
+	return i.Find(text)
+}
+
 // Source returns the text of the instruction as it is written.
 func (i *Instruction) Source() string { return i.src }
 

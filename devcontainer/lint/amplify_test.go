@@ -83,6 +83,8 @@ func hostiles() []hostile {
 			repeated(15_000, func(i int) string { return fmt.Sprintf("COPY --chown=u%d a /b\n", i) })), ""},
 		{"names near many others", builtFrom("FROM a:1\n" + repeated(15_000, func(i int) string { return fmt.Sprintf("ENV ABCD%d=x\nLABEL x=$ABED%d\n", i, i) })), "SBX740"},
 		{"one ENV of many variables", builtFrom("FROM a:1\nENV" + repeated(20_000, func(i int) string { return fmt.Sprintf(" A%d=$A%d \\\n", i, i+1) }) + " B=c\n"), ""},
+		{"one ENV of many long names", builtFrom("FROM a:1\nENV" + repeated(45_000, func(i int) string { return fmt.Sprintf(" VARIABLE_%d=x \\\n", i) }) +
+			" B=c\n"), ""},
 		{"modes of many scripts", func() devcontainer.Memory {
 			out := builtFrom("FROM debian:13\n" + repeated(10_000, func(i int) string { return fmt.Sprintf("COPY a%d.sh /\n", i) }) +
 				repeated(10_000, func(i int) string { return fmt.Sprintf("RUN chmod +x /b%d.sh && python /a%d.py\n", i, i) }))()

@@ -62,7 +62,11 @@ func buildVariables(v *rule.View) (out []buildVariable) {
 		return nil
 	}
 	add := func(i *dockerfile.Instruction, name string, value *string, expanded string) {
-		start, end := i.Find(name)
+		after := i.Start
+		if n := len(out) - 1; n >= 0 && out[n].start >= i.Start {
+			after = out[n].end
+		}
+		start, end := i.FindBehind(after, name)
 		out = append(out, buildVariable{name, value, expanded, start, end})
 	}
 	args := map[*dockerfile.Stage]map[string]bool{}

@@ -216,11 +216,12 @@ func selfReferences(v *rule.View) (out []rule.Finding) {
 		set := map[string]bool{}
 		for _, i := range s.Instructions {
 			if c, ok := i.Command.(*instructions.EnvCommand); ok {
-				before := map[string]bool{} // in this ENV
+				before, at := map[string]bool{}, i.Start // in this ENV, and where it is read
 				for _, kv := range c.Env {
 					for _, name := range plainVariables(kv.Value) {
 						if before[name] && name != kv.Key && !set[name] && s.Parent == nil {
-							start, end := i.Find(kv.Value)
+							start, end := i.FindBehind(at, kv.Value)
+							at = end
 							out = append(out, v.AtDockerfile(start, end,
 								fmt.Sprintf("%s has its value from before here, not the one that this ENV sets", name),
 								fmt.Sprintf("write ENV %s=… as an instruction of its own in front", name)))

@@ -179,6 +179,31 @@ func TestDockerfileAlone(t *testing.T) {
 	}
 }
 
+// A placeholder of a Dockerfile that no configuration builds may be filled in before a build; any other wrong name is an error.
+func TestPlaceholderOfADockerfile(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"Dockerfile", "FROM REPLACE-ME\n", "warning"},
+		{"Dockerfile", "FROM Debian:13\n", "error"},
+		{".devcontainer/devcontainer.json", "FROM REPLACE-ME\n", "error"},
+	} {
+		tree := built(c.text, "}")
+		tree["Dockerfile"] = c.text
+		p, err := devcontainer.Load(tree, c.name, c.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, f := range lint.Check(p) {
+			if f.Rule == "SBX322" {
+				got = string(f.Severity)
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s of %s: %q, not %s", c.text, c.name, got, c.want)
+		}
+	}
+}
+
 // A rate depends on the files: this is one as generated
 // configurations have it, some 60 lines with continued shell text.
 func BenchmarkDockerfile(b *testing.B) {

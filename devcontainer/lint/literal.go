@@ -54,7 +54,11 @@ func literalVariables(v *rule.View) (out []rule.Finding) {
 			}
 		}
 	}
-	for _, n := range append(rights.Texts(v.Root.Member("mounts")), v.Root.Member("workspaceMount"), v.Root.Member("workspaceFolder")) {
+	mounts := rights.Texts(v.Root.Member("mounts"))
+	if v.ByCompose() { // which replaces them
+		mounts = nil
+	}
+	for _, n := range append(mounts, v.Root.Member("workspaceMount"), v.Root.Member("workspaceFolder")) {
 		report(n, diag.SeverityError, "write ${localEnv:HOME} or ${localWorkspaceFolder}")
 	}
 	return out
@@ -234,7 +238,11 @@ func imageNames(v *rule.View) (out []rule.Finding) {
 	}
 	for _, i := range builtFrom(v) {
 		if message, hint := imageRefused(i.name); message != "" {
-			out = append(out, v.AtDockerfile(i.at.Start, i.at.End, message, hint))
+			f := v.AtDockerfile(i.at.Start, i.at.End, message, hint)
+			if v.Bare && i.name == strings.ToUpper(i.name) { // a placeholder: some program may fill it in before it builds the file
+				f.Severity, f.Hint = diag.SeverityWarning, "put the name of an image in its place"
+			}
+			out = append(out, f)
 		}
 	}
 	return out

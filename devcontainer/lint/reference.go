@@ -82,9 +82,19 @@ var mountKeys = []string{"type", "source", "src", "target", "destination", "dst"
 
 var mountTypes = []string{"bind", "volume", "tmpfs", "npipe", "cluster", "image", "glob", "ramfs", "devpts"}
 
-// mountSyntax reports mounts in text form that end the start.
+// mountSyntax reports mounts in text form that end the start. For Compose the reference CLI writes SOURCE:TARGET and leaves the
+// rest out; Compose replaces ~ and variables, and reads a source with a dot from its own folder.
 func mountSyntax(v *rule.View) (out []rule.Finding) {
 	list := rights.Texts(v.Root.Member("mounts"))
+	if v.ByCompose() {
+		for _, n := range list {
+			if target := relativeTarget(n.Text); target != "" {
+				out = append(out, v.AtValue(n, fmt.Sprintf("the engine refuses the target %s: it is no absolute path", target),
+					"begin it with /, or with ${containerWorkspaceFolder}"))
+			}
+		}
+		return out
+	}
 	if n := v.EngineOnly("workspaceMount"); n != nil && n.Kind == jsonc.String && n.Text != "" {
 		list = append(list, n)
 	}

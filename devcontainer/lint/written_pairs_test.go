@@ -21,6 +21,12 @@ func forwarding(port string) string {
 		"\n-- .devcontainer/compose.yaml --\n"
 }
 
+// mounting is a configuration by Compose with a mount of its own.
+func mounting(mount string) string {
+	return `{"dockerComposeFile": "compose.yaml", "service": "app", "workspaceFolder": "/w", "mounts": ["` + mount + `"]}` +
+		"\n-- .devcontainer/compose.yaml --\n" + service
+}
+
 var writtenPairs = []pair{
 	// What a shell repeats, leaves to itself or runs perhaps is not known to end.
 	{"loop over a printer", `error SBX326 false`, ownCommand + "CMD date; echo ready\n", ownCommand + "CMD while true; do date; done\n"},
@@ -63,6 +69,10 @@ var writtenPairs = []pair{
 		`{"image": "a:1", "mounts": ["source=${localWorkspaceFolder}/a,target=/a,type=bind"]}` + "\n-- a/x --\n"},
 	{"dots of a bind mount in an object", `warning SBX310 {`, `{"image": "a:1", "mounts": [{"source": "../a", "target": "/a", "type": "bind"}]}`,
 		`{"image": "a:1", "mounts": [{"source": "a", "target": "/a", "type": "volume"}]}`},
+	{"relative target of a mount by Compose", `error SBX310 "source`, mounting("source=a,target=b"), mounting("source=./a,target=/b,type=bind,ro=yes")},
+	{"home in a mount by Compose", `SBX310`, "", mounting("source=~/a,target=/b,type=bind,more=x")},
+	{"mount without a type by Compose", `SBX310`, "", mounting("source=${localEnv:HOME}/a,target=/b")},
+	{"variable in a mount by Compose", `SBX320`, "", mounting("source=$HOME/a,target=/b,type=bind")},
 	// Compose.
 	{"space behind the colon of a port", `error SBX316 3000`, service + "    ports:\n      - 3000:\n", service + "    ports:\n      - 127.0.0.1:3000:3000\n"},
 	{"environment without a value", `error SBX316 `, service + "    environment:\n", service + "    environment: {A: }\n"},

@@ -35,8 +35,9 @@ func (l *lister) dockerfile() {
 	for _, i := range l.Stage.History() {
 		switch c := i.Command.(type) {
 		case *instructions.EnvCommand:
+			start, end := i.Start, i.Start
 			for _, kv := range c.Env {
-				start, end := i.Find(kv.Key)
+				start, end = i.FindBehind(end, kv.Key)
 				right("ENV", Env, kv.Key, strings.Trim(kv.Value, `"'`), start, end)
 			}
 		case *instructions.ExposeCommand:
