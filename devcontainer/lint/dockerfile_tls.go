@@ -26,10 +26,11 @@ func tlsOff(v *rule.View) (out []rule.Finding) {
 	})
 	for _, i := range v.Build.Instructions() {
 		if e, ok := i.Command.(*instructions.EnvCommand); ok {
-			start, end := i.Start, i.Start
+			behind := i.Start
 			for _, kv := range e.Env {
 				if insecureVariable(kv.Key, i.Expand(kv.Value)) {
-					start, end = i.FindBehind(end, kv.Key)
+					start, end := i.FindBehind(behind, kv.Key)
+					behind = end
 					out = append(out, v.AtDockerfile(start, end, kv.Key+" switches the check of certificates off", hint))
 				}
 			}

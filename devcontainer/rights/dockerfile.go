@@ -35,9 +35,10 @@ func (l *lister) dockerfile() {
 	for _, i := range l.Stage.History() {
 		switch c := i.Command.(type) {
 		case *instructions.EnvCommand:
-			start, end := i.Start, i.Start
+			behind := i.Start
 			for _, kv := range c.Env {
-				start, end = i.FindBehind(end, kv.Key)
+				start, end := i.FindBehind(behind, kv.Key)
+				behind = end
 				right("ENV", Env, kv.Key, strings.Trim(kv.Value, `"'`), start, end)
 			}
 		case *instructions.ExposeCommand:
