@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -137,8 +138,14 @@ func (p *devProject) official(ctx context.Context, command string, args ...strin
 	return cmd
 }
 
+// building is held while the official CLI builds. Without BuildKit it gives what Features are built from
+// one name on the engine, and of two builds at a time one takes the other's.
+var building sync.Mutex
+
 // build has the official CLI build the image, and returns both its streams.
 func (p *devProject) build() (string, error) {
+	building.Lock()
+	defer building.Unlock()
 	out, err := p.official(p.t.Context(), "build").CombinedOutput()
 	p.log.Write(out)
 	return string(out), err
@@ -157,6 +164,8 @@ func (p *devProject) up() (outcome string, log []byte) {
 	if err := filepath.WalkDir(p.dir, chown); err != nil {
 		p.t.Fatal(err)
 	}
+	building.Lock()
+	defer building.Unlock()
 	ctx, cancel := context.WithTimeout(p.t.Context(), 5*time.Minute)
 	defer cancel()
 	var stderr bytes.Buffer
