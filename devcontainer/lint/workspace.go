@@ -148,3 +148,19 @@ func bareImage(v *rule.View) bool {
 	of, _ := baseimage.Of(image)
 	return of.Official()
 }
+
+// workspaceUnopened reports a mount of the workspace in a folder that the editor does not open.
+func workspaceUnopened(v *rule.View) []rule.Finding {
+	n := v.Root.Member("workspaceMount")
+	s, ok := n.Str()
+	if !ok || s == "" || v.Root.Member("workspaceFolder") != nil || v.Root.Member("dockerComposeFile") != nil ||
+		schema.Misspelt(v.Mismatches, v.Root, "workspaceFolder") {
+		return nil
+	}
+	f := v.AtValue(n, "workspaceMount says where the files are, and nothing opens that folder",
+		"add workspaceFolder with the target of the mount")
+	if m := rights.ParseMount(s); strings.HasPrefix(m.Target, "/") {
+		f.Edits = v.Config.AddMember(v.Root, "workspaceFolder", jsonc.Quote(m.Target))
+	}
+	return []rule.Finding{f}
+}
