@@ -183,8 +183,14 @@ func mentioned(history []*dockerfile.Instruction, name string) bool {
 				}
 			}
 		case "COPY", "ADD":
-			if c, ok := i.Command.(*instructions.CopyCommand); ok && slices.Contains([]string{"/", "/etc"}, path.Clean(c.DestPath)) ||
-				strings.Contains(i.Source(), "/etc/passwd") {
+			var to string
+			switch c := i.Command.(type) {
+			case *instructions.CopyCommand:
+				to = c.DestPath
+			case *instructions.AddCommand: // an archive of a whole system
+				to = c.DestPath
+			}
+			if slices.Contains([]string{"/", "/etc"}, path.Clean(to)) || strings.Contains(i.Source(), "/etc/passwd") {
 				return true
 			}
 		}

@@ -54,6 +54,7 @@ var writtenPairs = []pair{
 	{"user written to the file", `SBX703`, "", asDev + "RUN n=1; echo \"dev$n:x:1000:1000::/:/bin/sh\" >> /etc/passwd\n"},
 	{"user renamed", `SBX703`, "", asDev + "RUN usermod -l \"dev$(cat /n)\" games\n"},
 	{"files over the root folder", `error SBX703 "dev1"`, asDev + "COPY . /opt\n", asDev + "COPY . /\n"},
+	{"system in an archive", `error SBX703 "dev1"`, asDev + "ADD rootfs.tar.gz /opt\n", asDev + "ADD rootfs.tar.gz /\n"},
 	{"user of a package", `error SBX703 postgres`, builtHere + "FROM debian:12\nRUN apt-get update\nUSER postgres\n",
 		builtHere + "FROM debian:12\nRUN apt-get update && apt-get install -y postgresql\nUSER postgres\n"},
 	{"user of a package with another name", `SBX703`, "",
