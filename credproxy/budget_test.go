@@ -143,6 +143,37 @@ func TestAttackABudgetByManyAtATime(t *testing.T) {
 	}
 }
 
+// Attack: a request that comes just while another one's answer begins, when that one is expected
+// no more and is about to be counted.
+func TestAttackABudgetWhileAnAnswerBegins(t *testing.T) {
+	limits := Limits{Budgets: budgets(t, "1 requests/day")}
+	ledger := &askingLedger{}
+	f := newFixture(t, &fakeapi.Server{}, func(o *Options) { o.Limits, o.Ledger = limits, ledger })
+	asks := 0
+	ledger.before = func() {
+		asks++
+		turn, _, _ := f.proxy.conversation.beginTurn(main, limits, request{model: "claude-opus-5-5"}, false, f.proxy.overBudget)
+		if turn != nil {
+			t.Errorf("a second request was let through as the %d. sum was noted", asks)
+			turn.end(false)
+		}
+	}
+	if got := f.ask(t, asked(0, true)); got.status != http.StatusOK || asks == 0 {
+		t.Errorf("%d, noted %d times", got.status, asks)
+	}
+}
+
+// askingLedger does something before it notes a sum.
+type askingLedger struct {
+	sharedLedger
+	before func()
+}
+
+func (l *askingLedger) Add(s spending.Spent) error {
+	l.before()
+	return l.sharedLedger.Add(s)
+}
+
 // Attack: a client leaves just before the end of an answer of which only thinking was made that
 // is not shown.
 func TestAttackThinkingThatNobodySaw(t *testing.T) {

@@ -295,9 +295,6 @@ func (p *Proxy) copyHeaders(to, from http.Header) {
 // tokens and notes how it ends.
 func (p *Proxy) copyBody(w http.ResponseWriter, resp *http.Response, asked request, t *turn) error {
 	read := func([]byte) {}
-	if t != nil {
-		t.begun(asked)
-	}
 	if t != nil && resp.StatusCode == http.StatusOK {
 		media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 		var answer reader
@@ -309,6 +306,7 @@ func (p *Proxy) copyBody(w http.ResponseWriter, resp *http.Response, asked reque
 		default:
 			answer = newAnswerReader(&p.usage, asked, events)
 		}
+		t.begun(asked)
 		read = answer.Write
 		// Also for an answer that was cut: its tokens are spent.
 		defer func() {

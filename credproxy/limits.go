@@ -175,7 +175,8 @@ func (c *conversation) beginTurn(from asker, l Limits, asked request, loop bool,
 	return t, nil, nil
 }
 
-// begun notes that the answer has begun: its request and input are counted now.
+// begun notes that the answer has begun. Its request and input have been counted: in between
+// they would be neither expected nor used.
 func (t *turn) begun(asked request) {
 	asked.size, asked.extra = 0, 0
 	left := asked.expected()

@@ -24,6 +24,11 @@ const (
 
 var periods = []Period{PerRun, PerDay, PerMonth, PerProjectDay, PerProjectMonth}
 
+// wordsOfTime are those of "5 usd a day": as models' names they would make a budget that no
+// request counts for.
+var wordsOfTime = strings.Fields("per a an each every for in run hour day week month year project hourly daily weekly monthly yearly " +
+	"project-day project-month / today")
+
 // Unit is what a budget counts.
 type Unit string
 
@@ -77,7 +82,10 @@ func Parse(text string) (Budget, error) {
 		return Budget{}, fmt.Errorf("%q is not a period: %s", period, words(periods))
 	}
 	for _, pattern := range b.Models {
-		if !IsModelPattern(pattern) {
+		switch {
+		case slices.Contains(wordsOfTime, strings.ToLower(pattern)):
+			return Budget{}, fmt.Errorf("%q is no model's name; a period is written %s/%s, one of %s", pattern, b.Unit, PerDay, words(periods))
+		case !IsModelPattern(pattern):
 			return Budget{}, fmt.Errorf("%q is no model's name", pattern)
 		}
 	}

@@ -14,7 +14,7 @@ func TestParse(t *testing.T) {
 		"500 requests/month":          {500, Requests, PerMonth, nil},
 		"2M tokens/project-day opus*": {2e6, Tokens, PerProjectDay, []string{"opus*"}},
 		"1.5k input/project-month":    {1500, Input, PerProjectMonth, nil},
-		" 7  output/run  a  b ":       {7, Output, PerRun, []string{"a", "b"}},
+		" 7  output/run  x  b ":       {7, Output, PerRun, []string{"x", "b"}},
 	} {
 		got, err := Parse(text)
 		if err != nil || !reflect.DeepEqual(got, want) {
@@ -29,6 +29,7 @@ func TestParse(t *testing.T) {
 		"0 usd": "not above 0", "-5 usd": "is no amount", "1.5 requests": "not a whole number", "1e9 usd": "not a unit", "NaN usd": "is no amount",
 		"Inf usd": "is no amount", "999999999999M tokens": "too much", "5 usd/day a,b": "no model's name", "5 usd/day [a": "no model's name",
 		"0x10 usd": "not a unit", "1_000 usd": "not a unit", "5kk usd": "is no amount",
+		"5 usd a day": "a period is written usd/day", "5 usd per Month": "a period is written usd/day", "2M tokens day opus*": "a period is written tokens/day",
 	} {
 		if b, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %+v %v, want %q", text, b, err, want)
