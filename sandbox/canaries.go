@@ -50,6 +50,7 @@ type canaries struct {
 	listener net.Listener // nil = none could be opened
 	arrived  atomic.Bool  // the word, at the listener
 	broken   chan error   // one tells that a canary did not hold
+	begun    func()       // called whenever the engine has taken a command; nil = nothing waits for that
 }
 
 // news tells of a canary that did not hold.
@@ -143,6 +144,14 @@ func (c *canaries) try(ctx context.Context, when string) error {
 	return nil
 }
 
+// commands is how many commands one canary runs.
+func (c *canaries) commands() int {
+	if c.listener == nil {
+		return 1
+	}
+	return 2
+}
+
 // reach tries as the agent's user to reach the listener.
 func (c *canaries) reach(ctx context.Context) error {
 	if c.listener == nil {
@@ -205,7 +214,7 @@ func (c *canaries) inside(ctx context.Context, user string, args ...string) (sai
 }
 
 func (c *canaries) once(ctx context.Context, user string, args []string) ([]byte, error) {
-	spec := engine.ExecSpec{Command: append([]string{runplan.InitPath}, args...), User: user, WorkingDir: "/"}
+	spec := engine.ExecSpec{Command: append([]string{runplan.InitPath}, args...), User: user, WorkingDir: "/", Begun: c.begun}
 	var said bytes.Buffer
 	problem := newTail()
 	code, err := c.engine.Run(ctx, c.sidecar, spec, nil, &said, problem)
@@ -250,8 +259,8 @@ func (c *canaries) watch(ctx context.Context) <-chan int {
 }
 
 // last tries one after the agent's end, unless the firewall is gone or somebody waits for the
-// run's end. held is how many held while the agent ran. Its end comes over the channel, so
-// that other work can be done meanwhile.
+// run's end. held is how many held while the agent ran. It returns when the engine has taken
+// its commands; what they prove comes over the channel, so that other work can be done meanwhile.
 func (c *canaries) last(ctx context.Context, held int, ended agent.End, gone bool) <-chan error {
 	proved := make(chan error, 1)
 	if c == nil {
@@ -269,6 +278,18 @@ func (c *canaries) last(ctx context.Context, held int, ended agent.End, gone boo
 		proved <- nil
 		return proved
 	}
-	go func() { proved <- c.note(c.try(context.WithoutCancel(ctx), "after the agent's end")) }()
+	begun, done := make(chan struct{}, 2*insideTries), make(chan struct{})
+	c.begun = func() { begun <- struct{}{} }
+	go func() {
+		defer close(done)
+		proved <- c.note(c.try(context.WithoutCancel(ctx), "after the agent's end"))
+	}()
+	// The engine takes no command for a container while it reads files of it.
+	for range c.commands() {
+		select {
+		case <-begun:
+		case <-done:
+		}
+	}
 	return proved
 }
