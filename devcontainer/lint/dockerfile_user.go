@@ -164,8 +164,11 @@ func otherUser(v *rule.View, n *jsonc.Node, has string) []jsonc.Edit {
 // mentioned reports whether some step could create the user: it names it, or
 // its effect is not known.
 func mentioned(history []*dockerfile.Instruction, name string) bool {
+	folder := "/"
 	for _, i := range history {
 		switch i.Name {
+		case "WORKDIR":
+			folder = workdirAfter(folder, i)
 		case "RUN":
 			if i.Unread || names(i.Source(), name) || strings.Contains(i.Source(), "$") && names(i.Expand(i.Source()), name) {
 				return true
@@ -190,12 +193,37 @@ func mentioned(history []*dockerfile.Instruction, name string) bool {
 			case *instructions.AddCommand: // an archive of a whole system
 				to = c.DestPath
 			}
-			if slices.Contains([]string{"/", "/etc"}, path.Clean(to)) || strings.Contains(i.Source(), "/etc/passwd") {
+			if slices.Contains([]string{"/", "/etc"}, placeFrom(folder, i, to)) || strings.Contains(i.Source(), "/etc/passwd") {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// workdirAfter is the WORKDIR behind an instruction, for that before it.
+func workdirAfter(folder string, i *dockerfile.Instruction) string {
+	if c, ok := i.Command.(*instructions.WorkdirCommand); ok {
+		return placeFrom(folder, i, c.Path)
+	}
+	return folder
+}
+
+// placeFrom is the absolute path of one that an instruction has, from the folder that is its WORKDIR.
+func placeFrom(folder string, i *dockerfile.Instruction, written string) string {
+	to := i.Expand(written)
+	if path.IsAbs(to) {
+		return path.Clean(to)
+	}
+	return path.Join(folder, to)
+}
+
+// overRoot reports whether a command puts files into the root folder or /etc.
+func overRoot(cmd *shell.Command) bool {
+	return cmd.Is("cp", "mv", "rsync", "tar", "unzip", "install") && slices.ContainsFunc(cmd.Args(), func(w shell.Word) bool {
+		_, value, named := strings.Cut(w.Text, "=")
+		return slices.Contains([]string{"/", "/.", "/etc", "/etc/"}, w.Text) || named && value == "/"
+	})
 }
 
 // computesUser reports whether a command makes users of names that the Dockerfile does not spell out.
@@ -229,7 +257,9 @@ var makesNoUser = slices.Concat(plainPrograms, strings.Fields(`
 
 // mayMakeAnyUser reports whether a step runs a program that may make users of any name.
 func mayMakeAnyUser(i *dockerfile.Instruction) bool {
-	return i.Name == "RUN" && slices.ContainsFunc(i.Commands, func(cmd *shell.Command) bool { return !cmd.Is(makesNoUser...) })
+	return i.Name == "RUN" && slices.ContainsFunc(i.Commands, func(cmd *shell.Command) bool {
+		return !cmd.Is(makesNoUser...) || overRoot(cmd)
+	})
 }
 
 // names reports whether a text has a name that no letter or digit continues: developer is no develop.

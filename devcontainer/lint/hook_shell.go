@@ -225,7 +225,7 @@ func askingHooks(v *rule.View) (out []rule.Finding) {
 			_, yes := cmd.Flag("-y", "--yes", "--assume-yes", "-q=2", "--force-yes")
 			answered := yes || quiet(cmd) || piped(cmd)
 			if ok && len(packages) > 0 && !answered && cmd.Words[0].Text != "sudo" {
-				out = append(out, v.AtValue(n, cmd.Name()+" asks before it installs, and nobody answers", "add -y"))
+				out = append(out, v.AtValue(n, cmd.Name()+" asks before it installs, and no one is there to answer", "add -y"))
 			}
 		})
 	})

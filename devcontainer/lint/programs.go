@@ -23,7 +23,8 @@ type programs struct {
 	image   string
 	known   baseimage.Image
 	brought map[string]bool
-	any     bool // some step may have brought any program
+	any     bool   // some step may have brought any program
+	folder  string // the WORKDIR
 }
 
 // programsOf begins with an image; ok is false when nothing is known of it.
@@ -32,7 +33,7 @@ func programsOf(image string) (p *programs, ok bool) {
 	if !ok {
 		image = ""
 	}
-	return &programs{image: image, known: known, brought: map[string]bool{}}, ok
+	return &programs{image: image, known: known, brought: map[string]bool{}, folder: "/"}, ok
 }
 
 func (p *programs) lacks(name string) bool {
@@ -103,10 +104,12 @@ func (p *programs) install(w shell.Word) {
 func (p *programs) step(i *dockerfile.Instruction, visit func(*shell.Command)) {
 	switch c := i.Command.(type) {
 	case *instructions.CopyCommand:
-		p.any = p.any || c.From != "" || strings.Contains(c.DestPath, "bin") || path.Clean(c.DestPath) == "/"
+		p.any = p.any || c.From != "" || strings.Contains(placeFrom(p.folder, i, c.DestPath), "bin") || placeFrom(p.folder, i, c.DestPath) == "/"
 		for _, name := range append(c.SourcePaths, c.DestPath) {
 			p.brought[path.Base(name)] = true
 		}
+	case *instructions.WorkdirCommand:
+		p.folder = workdirAfter(p.folder, i)
 	case *instructions.AddCommand:
 		p.any = true
 	case *instructions.EnvCommand:
@@ -176,9 +179,9 @@ func programsMissing(v *rule.View) (out []rule.Finding) {
 
 // inherited is what a stage begins with that is made from another.
 func (p *programs) inherited() *programs {
-	out := &programs{brought: map[string]bool{}}
+	out := &programs{brought: map[string]bool{}, folder: "/"}
 	if p != nil {
-		out.image, out.known, out.any = p.image, p.known, p.any
+		out.image, out.known, out.any, out.folder = p.image, p.known, p.any, p.folder
 		for name := range p.brought {
 			out.brought[name] = true
 		}
