@@ -118,12 +118,13 @@ func changesOwner(v *rule.View, dev *compose.Service) []rule.Finding {
 // networkOwner returns the service whose network the dev container uses; own
 // is true when that is itself, and the service is nil when it is not known.
 func networkOwner(c *rule.View, dev *compose.Service) (owner *compose.Service, own bool) {
-	mode := dev.Get("network_mode").String()
-	if name, ok := strings.CutPrefix(mode, "service:"); ok {
-		return c.Composed.Project.Service(name), false
-	}
-	if strings.HasPrefix(mode, "container:") {
-		return nil, false
+	for _, r := range c.Of(rights.Namespace) {
+		if r.Key != "network_mode" || !isOf(r, dev) {
+			continue
+		}
+		if _, container, service := r.Joins(); container != "" || service != "" {
+			return c.Composed.Project.Service(service), false
+		}
 	}
 	return dev, true
 }

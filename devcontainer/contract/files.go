@@ -35,9 +35,19 @@ func exposed(v *rule.View) (e exposure, ok bool) {
 		e.custom, e.volume = true, workspaceVolume(v)
 		return e, e.volume != nil
 	}
-	var workspace string
-	workspace, e.custom = v.EngineOnly("workspaceMount").Str()
-	return e, !e.custom || hostWritable(rights.ParseMount(workspace))
+	mount, custom := workspaceMount(v)
+	e.custom = custom
+	return e, !custom || hostWritable(mount)
+}
+
+// workspaceMount returns the mount of the project that the configuration names; not ok without one.
+func workspaceMount(v *rule.View) (m rights.Mount, ok bool) {
+	mounts := v.Mounts()
+	i := slices.IndexFunc(mounts, func(r rights.Right) bool { return r.Key == "workspaceMount" })
+	if i < 0 {
+		return m, false
+	}
+	return mounts[i].Mount, true
 }
 
 // finding is one about something that the agent can change and the host obeys.
@@ -169,10 +179,9 @@ func overItself(p string) string {
 
 // mountable reports whether a line in mounts surely lands in the workspace.
 func mountable(c *rule.View) bool {
-	text, custom := c.EngineOnly("workspaceMount").Str()
-	folder, _ := c.Root.Member("workspaceFolder").Str()
-	return c.Tree != nil && (!custom || rights.ParseMount(text).Source == "${localWorkspaceFolder}" &&
-		rights.ParseMount(text).Target == folder)
+	mount, custom := workspaceMount(c)
+	folder, _ := c.Root.Member("workspaceFolder").Str() // where an editor opens the project: no right
+	return c.Tree != nil && (!custom || mount.Source == "${localWorkspaceFolder}" && mount.Target == folder)
 }
 
 // mountedAgain reports writable mounts that show what is protected at another
@@ -242,8 +251,8 @@ func covered(c *rule.View, p string, readonly bool) bool {
 // belowWorkspace reports whether folder can be a project that workspaceMount
 // shows. Without one, and behind other variables, nothing is known.
 func belowWorkspace(c *rule.View, folder string) bool {
-	text, ok := c.EngineOnly("workspaceMount").Str()
-	top := strings.TrimRight(rights.ParseMount(text).Target, "/")
+	mount, ok := workspaceMount(c)
+	top := strings.TrimRight(mount.Target, "/")
 	if !ok || top == "" || isWorkspace(c, folder) && strings.HasPrefix(folder, "$") {
 		return true
 	}

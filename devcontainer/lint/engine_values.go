@@ -52,7 +52,7 @@ var securityOptions = []string{"apparmor", "label", "mask", "no-new-privileges",
 var volumeModes = lazyregexp.New(`^(ro|rw|z|Z|r?(shared|slave|private|bind)|cached|delegated|consistent|nocopy|copy|O|U|` +
 	`(no)?(exec|dev|suid)|(idmap|upperdir|workdir)(=.*)?)$`)
 
-// unreadValues reports values of runArgs and appPort that the engine cannot read.
+// unreadValues reports values of runArgs and appPort that the engine cannot read. Most of the options are no rights.
 func unreadValues(v *rule.View) (out []rule.Finding) {
 	for _, a := range v.RunArgs {
 		if a.Node == nil || a.Value == "" || a.Value[0] == ' ' || strings.Contains(a.Value, "${") {

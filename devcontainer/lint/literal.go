@@ -29,29 +29,29 @@ var tilde = lazyregexp.New(`^~(/|$)|:~/`)
 
 // literalVariables reports variables of a shell in values that no shell reads.
 func literalVariables(v *rule.View) (out []rule.Finding) {
-	report := func(n *jsonc.Node, severity diag.Severity, hint string) {
-		text, ok := n.Str()
-		if at := shellVariable.FindString(text); ok && at != "" {
-			f := v.AtValue(n, fmt.Sprintf("nothing replaces %s here: the text stays as it is", at), hint)
-			f.Severity = severity
-			out = append(out, f)
+	report := func(text string, at rights.Place, severity diag.Severity, hint string) {
+		if variable := shellVariable.FindString(text); variable != "" {
+			out = append(out, rule.Finding{Place: at, Message: fmt.Sprintf("nothing replaces %s here: the text stays as it is", variable),
+				Hint: hint, Severity: severity})
 		}
 	}
-	for _, property := range []string{"containerEnv", "remoteEnv"} {
-		for _, m := range v.Root.Member(property).Fields() {
-			if value := m.Value.TextOr(""); tilde.MatchString(value) && !shellVariable.MatchString(value) {
-				out = append(out, v.AtValue(m.Value, "no shell replaces the ~ here: programs get the text as it is",
-					`write the whole path, or ${containerEnv:HOME} in remoteEnv`))
-			}
-			switch {
-			case promptVariable.MatchString(m.Name): // a shell reads its value later
-			case m.Name != "PATH":
-				report(m.Value, "", `write ${localEnv:NAME} for a variable of this machine; in remoteEnv also ${containerEnv:NAME}`)
-			case property == "remoteEnv":
-				report(m.Value, diag.SeverityError, `no program is found with it; write "${containerEnv:PATH}:/more"`)
-			default:
-				report(m.Value, diag.SeverityError, `no program is found with it; write "remoteEnv": {"PATH": "${containerEnv:PATH}:/more"}`)
-			}
+	for _, r := range v.Of(rights.Env, rights.SessionEnv) {
+		if r.Notation != rights.Property {
+			continue
+		}
+		if tilde.MatchString(r.Value) && !shellVariable.MatchString(r.Value) {
+			out = append(out, rule.AtRight(r, "no shell replaces the ~ here: programs get the text as it is",
+				`write the whole path, or ${containerEnv:HOME} in remoteEnv`))
+		}
+		switch {
+		case promptVariable.MatchString(r.Name): // a shell reads its value later
+		case r.Name != "PATH":
+			report(r.Value, r.Place, "", `write ${localEnv:NAME} for a variable of this machine; in remoteEnv also ${containerEnv:NAME}`)
+		case r.Kind == rights.SessionEnv:
+			report(r.Value, r.Place, diag.SeverityError, `no program is found with it; write "${containerEnv:PATH}:/more"`)
+		default:
+			report(r.Value, r.Place, diag.SeverityError,
+				`no program is found with it; write "remoteEnv": {"PATH": "${containerEnv:PATH}:/more"}`)
 		}
 	}
 	mounts := rights.Texts(v.Root.Member("mounts"))
@@ -59,7 +59,9 @@ func literalVariables(v *rule.View) (out []rule.Finding) {
 		mounts = nil
 	}
 	for _, n := range append(mounts, v.Root.Member("workspaceMount"), v.Root.Member("workspaceFolder")) {
-		report(n, diag.SeverityError, "write ${localEnv:HOME} or ${localWorkspaceFolder}")
+		if text, ok := n.Str(); ok {
+			report(text, v.AtValue(n, "", "").Place, diag.SeverityError, "write ${localEnv:HOME} or ${localWorkspaceFolder}")
+		}
 	}
 	return out
 }
@@ -94,13 +96,12 @@ func lostPaths(v *rule.View) (out []rule.Finding) {
 
 // hostsPaths reports a PATH of this machine in the place of the container's: programs that the image has elsewhere are lost.
 func hostsPaths(v *rule.View) (out []rule.Finding) {
-	for _, property := range []string{"containerEnv", "remoteEnv"} {
-		n := v.Root.Member(property).Member("PATH")
-		text := n.TextOr("")
-		if !strings.Contains(text, "${localEnv:PATH}") || strings.Contains(text, "${containerEnv:PATH}") {
+	for _, r := range v.Of(rights.Env, rights.SessionEnv) {
+		ours := r.Notation == rights.Property && r.Name == "PATH"
+		if !ours || !strings.Contains(r.Value, "${localEnv:PATH}") || strings.Contains(r.Value, "${containerEnv:PATH}") {
 			continue
 		}
-		f := v.AtValue(n, "the PATH of this machine replaces the container's, and programs of the image may not be found",
+		f := rule.AtRight(r, "the PATH of this machine replaces the container's, and programs of the image may not be found",
 			`write "remoteEnv": {"PATH": "${containerEnv:PATH}:/more"}`)
 		f.Severity = diag.SeverityWarning
 		out = append(out, f)
@@ -110,6 +111,9 @@ func hostsPaths(v *rule.View) (out []rule.Finding) {
 
 // systemPath are the folders with the system's programs.
 var systemPath = []string{"/bin", "/usr/bin", "/usr/local/bin"}
+
+// The rules about runArgs read its elements, and not what they give the container: they judge how the words are written, of
+// options that give nothing too.
 
 // joinedArguments reports elements of runArgs that hold an option and its value, with a
 // space between them.

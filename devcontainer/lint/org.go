@@ -67,10 +67,11 @@ func policyProperties(v *rule.View) (out []rule.Finding) {
 				out = append(out, rule.AtRight(r, fmt.Sprintf("%s, and %s is the same", message, r.Named()), hint))
 			}
 		}
-		for _, f := range featureList(v) {
-			if slices.Contains(f.properties, n.Text) {
-				out = append(out, v.AtName(f.member,
-					fmt.Sprintf("%s, and the Feature %s brings it", message, f.member.Name), hint))
+		from := -1 // where the last Feature stands that brings it: it may bring it twice
+		for _, r := range v.Rights {
+			if brings(r, n.Text) && r.From.NameStart != from {
+				from = r.From.NameStart
+				out = append(out, v.AtFeature(r, fmt.Sprintf("%s, and the Feature %s brings it", message, r.From.Name), hint))
 			}
 		}
 	}

@@ -12,54 +12,6 @@ import (
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
-// feature is what a policy asks of a Feature, as far as it is known here: of
-// one in the repository, and of a few well-known ones.
-type feature struct {
-	member     jsonc.Member // among the configuration's features
-	id         string       // by its own metadata; "" when that is not known
-	depends    []string
-	properties []string // names that it has in devcontainer.json
-}
-
-func featureList(v *rule.View) []feature {
-	features := v.Root.Member("features")
-	if features == nil {
-		return nil
-	}
-	var out []feature
-	for _, m := range features.Members {
-		f := feature{member: m}
-		if rights.SourceOf(m.Name) == rights.LocalFeature {
-			f.read(v.LocalFeature(m.Name))
-		}
-		out = append(out, f)
-	}
-	for _, r := range v.Rights {
-		if r.Notation == rights.Feature {
-			i := slices.IndexFunc(out, func(f feature) bool { return f.member.NameStart == r.From.NameStart })
-			if f := &out[i]; !slices.Contains(f.properties, r.Key) {
-				f.properties = append(f.properties, r.Key)
-			}
-		}
-	}
-	return out
-}
-
-func (f *feature) read(meta *jsonc.Node) {
-	if meta == nil {
-		return
-	}
-	f.id, _ = meta.Member("id").Str()
-	for _, m := range meta.Member("dependsOn").Fields() {
-		f.depends = append(f.depends, m.Name)
-	}
-	for _, m := range meta.Members {
-		if m.Value.Kind != jsonc.Null && !m.Value.Is(false) {
-			f.properties = append(f.properties, m.Name)
-		}
-	}
-}
-
 // featurePlace is where a Feature comes from, in the form of an entry of
 // registries; "" for one of the repository.
 func featurePlace(name string) string {
@@ -85,16 +37,18 @@ func policyFeatures(v *rule.View) (out []rule.Finding) {
 	if v.Org == nil {
 		return nil
 	}
-	have := featureList(v)
-	for _, f := range have {
-		for _, d := range f.named() {
-			if why, where := v.Org.Judge("features", d.matches); why != "" {
-				out = append(out, v.AtName(f.member, d.what+": "+why, where))
-			}
+	have := v.Of(rights.Installed)
+	for _, r := range have {
+		id, _ := r.Node.Member("id").Str()
+		matches := func(entry string) bool {
+			return namesFeature(entry, r.Name) || id != "" && strings.EqualFold(entry, id)
+		}
+		if why, where := v.Org.Judge("features", matches); why != "" {
+			out = append(out, v.AtFeature(r, introduced(r)+": "+why, where))
 		}
 	}
 	for _, n := range v.Org.Entries("features", "require") {
-		if !slices.ContainsFunc(have, func(f feature) bool { return namedFeature{name: f.member.Name}.matches(n.Text) }) {
+		if !slices.ContainsFunc(have, func(r rights.Right) bool { return r.Value == "" && namesFeature(n.Text, r.Name) }) {
 			out = append(out, v.AtMissing(v.Root.Member("features"), fmt.Sprintf("the policy requires the Feature %s", n.Text),
 				v.Org.At(n)+" requires it"))
 		}
@@ -104,41 +58,39 @@ func policyFeatures(v *rule.View) (out []rule.Finding) {
 
 // featureRegistries compares where Features come from with the policy.
 func featureRegistries(v *rule.View) (out []rule.Finding) {
-	for _, f := range featureList(v) {
-		for _, d := range f.named() {
-			place := featurePlace(d.name)
-			if place == "" {
-				continue
-			}
-			if why, where := v.Org.Judge("registries", func(e string) bool { return org.RegistryMatch(e, place) }); why != "" {
-				out = append(out, v.AtName(f.member, d.what+": "+why, where))
-			}
+	for _, r := range v.Of(rights.Installed) {
+		place := featurePlace(r.Name)
+		if place == "" {
+			continue
+		}
+		if why, where := v.Org.Judge("registries", func(e string) bool { return org.RegistryMatch(e, place) }); why != "" {
+			out = append(out, v.AtFeature(r, introduced(r)+": "+why, where))
 		}
 	}
 	return out
 }
 
-// namedFeature is a Feature that comes into the container.
-type namedFeature struct {
-	name string // as it is written
-	id   string // by its own metadata; "" when that is not known
-	what string // for messages
-}
-
-// named returns the Feature itself and those that it depends on.
-func (f feature) named() []namedFeature {
-	out := []namedFeature{{f.member.Name, f.id, "the Feature " + f.member.Name}}
-	for _, name := range f.depends {
-		out = append(out, namedFeature{name, "", fmt.Sprintf("the Feature %s, which %s depends on", name, f.member.Name)})
+// introduced names a Feature in a message, with the one that depends on it.
+func introduced(r rights.Right) string {
+	if r.Value == "" {
+		return "the Feature " + r.Name
 	}
-	return out
+	return fmt.Sprintf("the Feature %s, which %s depends on", r.Name, r.Value)
 }
 
-// matches reports whether an entry of a policy means the Feature.
-func (f namedFeature) matches(entry string) bool {
-	full, _, _ := rights.SplitImage(f.name)
-	return org.RegistryMatch(entry, strings.ToLower(full)) || strings.EqualFold(entry, rights.FeatureID(f.name)) ||
-		f.id != "" && strings.EqualFold(entry, f.id)
+// namesFeature reports whether an entry of a policy means the Feature of that name.
+func namesFeature(entry, name string) bool {
+	full, _, _ := rights.SplitImage(name)
+	return org.RegistryMatch(entry, strings.ToLower(full)) || strings.EqualFold(entry, rights.FeatureID(name))
+}
+
+// brings reports whether a Feature's right is the property of devcontainer.json of that name, or a Feature has it in its metadata.
+func brings(r rights.Right, property string) bool {
+	if r.Kind != rights.Installed {
+		return r.Notation == rights.Feature && r.Key == property
+	}
+	n := r.Node.Member(property)
+	return n != nil && n.Kind != jsonc.Null && !n.Is(false)
 }
 
 // policyCapabilities compares the capabilities with the policy, in whichever

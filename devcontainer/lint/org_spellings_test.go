@@ -22,6 +22,7 @@ func TestPolicyThroughEverySpelling(t *testing.T) {
 		file       = ".devcontainer/Dockerfile"
 		compose    = ".devcontainer/c.yml"
 		feature    = ".devcontainer/f/devcontainer-feature.json"
+		nested     = ".devcontainer/g/devcontainer-feature.json"
 		built      = `{"build": {"dockerfile": "Dockerfile"}}`
 		composed   = `{"dockerComposeFile": "c.yml", "service": "s", "workspaceFolder": "/"}`
 		sound      = "FROM ghcr.io/acme/a:1\n"
@@ -65,6 +66,8 @@ func TestPolicyThroughEverySpelling(t *testing.T) {
 		{"Feature of a release", `{"registries": {"forbid": ["github.com/evil"]}}`, image(`"features": {"evil/repo/go": {}}`), "SBX606", nil},
 		{"Feature that a local one depends on", registries, `{"image": "ghcr.io/acme/a", "features": {"./f": {}}}`, "SBX606", devcontainer.Memory{feature: `{"id": "f", "dependsOn": {"ghcr.io/evil/x/y": {}}}`}},
 
+		{"Feature that one depends on that a local one depends on", registries, `{"image": "ghcr.io/acme/a", "features": {"./f": {}}}`, "SBX606", devcontainer.Memory{feature: `{"id": "f", "dependsOn": {"./g": {}}}`, nested: `{"id": "g", "dependsOn": {"ghcr.io/evil/x/y": {}}}`}},
+
 		{"capAdd", netRaw, image(`"capAdd": ["CAP_NET_RAW"]`), "SBX414", nil},
 		{"all capabilities", netRaw, image(`"capAdd": ["all"]`), "SBX414", nil},
 		{"cap-add of all", netRaw, image(`"runArgs": ["--cap-add=ALL"]`), "SBX414", nil},
@@ -84,6 +87,8 @@ func TestPolicyThroughEverySpelling(t *testing.T) {
 		{"Feature in a folder", docker, image(`"features": {"./docker-in-docker": {}}`), "SBX611", nil},
 		{"Feature in a folder of another name", docker, local, "SBX611", devcontainer.Memory{feature: `{"id": "docker-in-docker"}`}},
 		{"Feature that a local one depends on, by id", docker, local, "SBX611", devcontainer.Memory{feature: `{"id": "f", "dependsOn": {"ghcr.io/devcontainers/features/docker-in-docker:2": {}}}`}},
+		{"Feature that one depends on that a local one depends on", docker, local, "SBX611", devcontainer.Memory{feature: `{"id": "f", "dependsOn": {"./g": {}}}`, nested: `{"id": "g", "dependsOn": {"ghcr.io/devcontainers/features/docker-in-docker:2": {}}}`}},
+		{"id of a Feature that a local one depends on", docker, local, "SBX611", devcontainer.Memory{feature: `{"id": "f", "dependsOn": {"./g": {}}}`, nested: `{"id": "docker-in-docker"}`}},
 		{"Feature of a name near to it", docker, image(`"features": {"ghcr.io/a/b/docker-in-docker-lint:1": {}}`), "", nil},
 
 		{"extension", extension, image(`"customizations": {"vscode": {"extensions": ["Evil.x@1.0"]}}`), "SBX607", nil},
@@ -99,6 +104,7 @@ func TestPolicyThroughEverySpelling(t *testing.T) {
 		{"property by Compose", privileged, composed, "SBX416", devcontainer.Memory{compose: "services: {s: {image: a, privileged: yes}}\n"}},
 		{"property by Compose, off", privileged, composed, "", devcontainer.Memory{compose: "services: {s: {image: a, privileged: false}}\n"}},
 		{"property by a Feature", privileged, local, "SBX416", devcontainer.Memory{feature: `{"id": "f", "privileged": true}`}},
+		{"property by a Feature that a local one depends on", `{"properties": {"forbid": ["customizations"]}}`, local, "SBX416", devcontainer.Memory{feature: `{"id": "f", "dependsOn": {"./g": {}}}`, nested: `{"id": "g", "customizations": {}}`}},
 		{"property by a label", privileged, image(`"runArgs": ["--label", "devcontainer.metadata={\"privileged\": true}"]`), "SBX416", nil},
 		{"property by a label, off", privileged, image(`"runArgs": ["--label", "devcontainer.metadata={\"privileged\": false}"]`), "", nil},
 		{"property of a command in Compose", privileged, composed, "SBX416", devcontainer.Memory{compose: "services: {s: {image: a, post_start: [{command: x, privileged: true}]}}\n"}},

@@ -41,34 +41,39 @@ func FeatureID(id string) string {
 // metadata of local ones, and what is known of the published ones.
 func (l *lister) features() {
 	for _, m := range l.Config.Root.Member("features").Fields() {
-		l.feature(m.Name, m, map[string]bool{})
+		l.feature(m.Name, "", m, map[string]bool{})
 	}
 }
 
-// feature reads one that the configuration's from brings.
-func (l *lister) feature(id string, from jsonc.Member, seen map[string]bool) {
+// feature reads one that the configuration's from brings, because the Feature dependent needs it.
+func (l *lister) feature(id, dependent string, from jsonc.Member, seen map[string]bool) {
 	if seen[id] {
 		return
 	}
 	seen[id] = true
+	var doc *jsonc.Document
+	if IsLocal(id) && l.Metadata != nil {
+		doc = l.Metadata(id)
+	}
+	installed := Right{Kind: Installed, Name: id, Value: dependent, Notation: Feature, Key: "features", From: from,
+		Place: Place{l.Config, from.NameStart, from.NameEnd, from.Value.Pointer}}
+	if doc != nil {
+		installed.Node = doc.Root
+	}
+	l.add(installed)
 	if !IsLocal(id) {
 		for _, r := range known[FeatureID(id)] {
-			r.Notation, r.From, r.Place = Feature, from, Place{l.Config, from.NameStart, from.NameEnd, from.Value.Pointer}
+			r.Notation, r.From, r.Place = Feature, from, installed.Place
 			l.add(r)
 		}
-		return
 	}
-	if l.Metadata == nil {
-		return
-	}
-	doc := l.Metadata(id)
 	if doc == nil {
 		return
 	}
 	l.metadata(doc, doc.Root, Right{Notation: Feature, From: from})
 	for _, m := range doc.Root.Member("dependsOn").Fields() {
 		if l.Budget.Spend(1) {
-			l.feature(m.Name, from, seen)
+			l.feature(m.Name, id, from, seen)
 		}
 	}
 }

@@ -42,6 +42,7 @@ const (
 	Entrypoint              // Words: what the first process runs; of a Feature or label: what runs in front of it
 	Command                 // Words: what the entrypoint gets, or the first process without one
 	Init                    // a process of the engine's is the first one, and starts the entrypoint
+	Installed               // Name: a Feature; Value: the one that depends on it, or ""; Node: its metadata, or nil
 )
 
 // Notation is where a right is written.

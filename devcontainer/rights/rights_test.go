@@ -82,12 +82,14 @@ func TestList(t *testing.T) {
 			`6 secrets bind ./key: @ k`, `3 pid pid host (next) @ host`, `5 volumes bind /a:/b (next) @ '/a:/b'`, `5 volumes bind /dev/sda:/c (next) @ v:/c`}},
 		{"Features", `{"features": {"./a": {}, "ghcr.io/devcontainers/features/docker-in-docker:2": {}, "ghcr.io/x/y/z:1": {}}}`, map[string]string{
 			"a": `{"capAdd": ["SYS_ADMIN"], "remoteEnv": {"A": "b"}, "dependsOn": {"./b": {}, "./a": {}}}`, "b": `{"containerEnv": {"DOCKER_HOST": "tcp://x"}}`}, []string{
-			`1 capAdd SYS_ADMIN by ./a @ "SYS_ADMIN"`, `10 containerEnv DOCKER_HOST tcp://x by ./a @ "tcp://x"`,
-			`0 privileged by ghcr.io/devcontainers/features/docker-in-docker:2 @ "ghcr.io/devcontainers/features/docker-in-docker:2"`}},
+			`27 features ./a by ./a @ "./a"`, `1 capAdd SYS_ADMIN by ./a @ "SYS_ADMIN"`, `27 features ./b ./a by ./a @ "./a"`, `10 containerEnv DOCKER_HOST tcp://x by ./a @ "tcp://x"`,
+			`27 features ghcr.io/devcontainers/features/docker-in-docker:2 by ghcr.io/devcontainers/features/docker-in-docker:2 @ "ghcr.io/devcontainers/features/docker-in-docker:2"`,
+			`0 privileged by ghcr.io/devcontainers/features/docker-in-docker:2 @ "ghcr.io/devcontainers/features/docker-in-docker:2"`,
+			`27 features ghcr.io/x/y/z:1 by ghcr.io/x/y/z:1 @ "ghcr.io/x/y/z:1"`}},
 		{"the first process and the users", `{"remoteUser": "me", "entrypoint": "no property", "runArgs": ["--entrypoint", "a", "--label", "devcontainer.metadata={\"entrypoint\": \"l\", \"remoteUser\": \"root\"}"], "features": {"./a": {}}}`, map[string]string{
 			"a": `{"entrypoint": "/f --x", "remoteUser": "no property"}`, "compose.yaml": "services:\n  app: {entrypoint: [b, c], command: 'd \"e f\"'}\n  db: {command: g, entrypoint: null}\n"}, []string{
 			`23 remoteUser me @ "me"`, `24 entrypoint a @ "--entrypoint"`, `24 entrypoint b c @ [b, c]`, `25 command d e f @ 'd "e f"'`, `25 command g (next) @ g`,
-			`24 entrypoint /f --x by ./a @ "/f --x"`, `23 remoteUser root @ "--label"`, `24 entrypoint l @ "--label"`}},
+			`27 features ./a by ./a @ "./a"`, `24 entrypoint /f --x by ./a @ "/f --x"`, `23 remoteUser root @ "--label"`, `24 entrypoint l @ "--label"`}},
 		{"of the wrong type", `{"privileged": {}, "capAdd": {"a": 1}, "mounts": [1, null], "containerEnv": ["A"], "features": ["x"], "appPort": {}, "initializeCommand": null}`, nil, []string{`0 privileged @ {}`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
