@@ -362,9 +362,9 @@ func TestHeadless(t *testing.T) {
 
 // Attack: the client leaves, by its input or by its output, and what it started lives on.
 func TestAttackNothingOutlivesTheClient(t *testing.T) {
-	for name, leave := range map[string]func(k *talk){
-		"input":  func(k *talk) { k.in.Close(); io.Copy(io.Discard, k.out) },
-		"output": func(k *talk) { k.send("x"); k.Cleanup(func() { k.in.Close() }) },
+	for name, leave := range map[string]func(k *talk, from *io.PipeReader){
+		"input":  func(k *talk, _ *io.PipeReader) { k.in.Close(); io.Copy(io.Discard, k.out) },
+		"output": func(k *talk, from *io.PipeReader) { from.Close(); k.send("x"); k.Cleanup(func() { k.in.Close() }) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &fake{exec: blocking}
@@ -376,12 +376,7 @@ func TestAttackNothingOutlivesTheClient(t *testing.T) {
 			k.want(`{"id":"1","op":"ensure"}`, "ready", "")
 			k.send(`{"id":"2","op":"exec","command":["a"]}`)
 			k.next()
-			if name == "output" {
-				from.Close()
-			} else {
-				go io.Copy(io.Discard, k.out)
-			}
-			leave(k)
+			leave(k, from)
 			select {
 			case <-k.done:
 			case <-time.After(20 * time.Second):
