@@ -16,11 +16,11 @@ import (
 // gate judges as the relay does, for real clients: it is their proxy for plain
 // HTTP, and takes each request for one inside the TLS of that name.
 type gate struct {
-	rules  *Rules
-	memory *Memory
-	sites  map[string]http.Handler // by name; "" = any other
+	rules *Rules
+	sites map[string]http.Handler // by name; "" = any other
 
 	mu      sync.Mutex
+	memory  *Memory
 	refused []Decision
 	arrived []string // "METHOD host/path?query"
 }
@@ -35,13 +35,26 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.Reason = err.Error()
 	} else {
 		req := &Request{Host: r.URL.Hostname(), Port: webPort, Method: r.Method, Path: path, Query: query, Header: r.Header}
-		d = g.rules.Decide(g.memory, req, body)
+		d = g.rules.Decide(g.remembers(), req, body)
 	}
 	if !d.Allowed {
 		g.refuse(w, d)
 		return
 	}
 	g.pass(w, r, d, body)
+}
+
+func (g *gate) remembers() *Memory {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.memory
+}
+
+// startAgain lets the gate go on with a memory.
+func (g *gate) startAgain(m *Memory) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.memory = m
 }
 
 func (g *gate) refuse(w http.ResponseWriter, d Decision) {

@@ -200,7 +200,7 @@ func TestARestartKeepsTheRefsOfASandbox(t *testing.T) {
 	t.Parallel()
 	f := newForge(t, "git:git.example.com/acme/app push refs/heads/agent/*")
 	var kept Pushed
-	f.gate.memory = RestoreMemory(nil, func(p Pushed) { kept = p })
+	f.gate.startAgain(RestoreMemory(nil, func(p Pushed) { kept = p }))
 	f.commit("one")
 	f.must(f.work, "git", "push", "-q", "origin", "HEAD:refs/heads/agent/mine")
 	f.commit("two")
@@ -208,7 +208,7 @@ func TestARestartKeepsTheRefsOfASandbox(t *testing.T) {
 		memory *Memory
 		passes bool
 	}{{NewMemory(), false}, {RestoreMemory(kept, nil), true}} {
-		f.gate.memory = step.memory
+		f.gate.startAgain(step.memory)
 		if out, err := f.run(f.work, "git", "push", "origin", "HEAD:refs/heads/agent/mine"); err == nil != step.passes {
 			t.Errorf("%v: %s", kept, out)
 		}
