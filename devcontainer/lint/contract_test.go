@@ -59,7 +59,8 @@ func TestContractOfCompose(t *testing.T) {
 	// The reference CLI drops readonly on the way to Compose, and its volume wins.
 	open := sidecar()
 	open[".devcontainer/devcontainer.json"] = strings.Replace(open[".devcontainer/devcontainer.json"], "{", `{"mounts": ["type=bind,source=${localWorkspaceFolder}/.devcontainer,target=/project/.devcontainer,readonly"], `, 1)
-	if got := marked(t, open, false); got != `SBX806 "..:/project"` {
+	const dropped = `SBX806 "..:/project"; SBX310 "type=bind,source=${localWorkspaceFolder}/.devcontainer,target=/project/.devcontainer,readonly"`
+	if got := marked(t, open, false); got != dropped {
 		t.Errorf("read-only by mounts: %s", got)
 	}
 	tree := sidecar()
