@@ -83,6 +83,9 @@ type comparison struct {
 	doc  *jsonc.Document
 	root *jsonc.Node
 	out  []Mismatch
+
+	counted *jsonc.Node // see count
+	counts  map[string]int
 }
 
 // compare walks over a document; nothing over one that is not well formed.

@@ -220,10 +220,10 @@ func (c *comparison) unknown(n *jsonc.Node, m jsonc.Member, props map[string]sha
 		return // SBX302 says what becomes of it
 	}
 	known := slices.Sorted(maps.Keys(props))
-	r := c.name(m, "SBX201", fmt.Sprintf("unknown property %q", m.Name), DidYouMean(m.Name, known))
 	best := diag.Suggest(m.Name, known)
+	r := c.name(m, "SBX201", fmt.Sprintf("unknown property %q", m.Name), meant(best, known))
 	switch {
-	case best == "" || n.Member(best) != nil || n.Count(m.Name) != 1:
+	case best == "" || c.count(n)[best] > 0 || c.count(n)[m.Name] != 1:
 	case sameButForCase(best, m.Name) && !slices.Contains(Opening, best):
 		r.fix(jsonc.Rename(m, best))
 	default:
@@ -231,8 +231,24 @@ func (c *comparison) unknown(n *jsonc.Node, m jsonc.Member, props map[string]sha
 	}
 }
 
-func DidYouMean(word string, known []string) string {
-	if best := diag.Suggest(word, known); best != "" {
+// count returns how often each name stands in n. It keeps that of the last n: each of its
+// many unknown names asks for it.
+func (c *comparison) count(n *jsonc.Node) map[string]int {
+	if c.counted != n {
+		c.counted, c.counts = n, make(map[string]int, len(n.Members))
+		for _, m := range n.Members {
+			c.counts[m.Name]++
+		}
+	}
+	return c.counts
+}
+
+// DidYouMean is the hint about a name that is not among those known.
+func DidYouMean(word string, known []string) string { return meant(diag.Suggest(word, known), known) }
+
+// meant is DidYouMean for a name of which best is known to be the nearest; "" = none is near.
+func meant(best string, known []string) string {
+	if best != "" {
 		return fmt.Sprintf("did you mean %q?", best)
 	}
 	if len(known) > 12 {

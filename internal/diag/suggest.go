@@ -66,7 +66,12 @@ func bytesOf(s string) (set uint64) {
 	return set
 }
 
-func fold(s string) string { return strings.ToLower(separators.Replace(s)) }
+func fold(s string) string {
+	if strings.ContainsAny(s, "_-") {
+		s = separators.Replace(s)
+	}
+	return strings.ToLower(s)
+}
 
 // lettersOf are the bytes of s in order.
 func lettersOf(s string) string {
