@@ -71,7 +71,7 @@ func mountSyntax(v *rule.View) (out []rule.Finding) {
 			if target := relativeTarget(n.Text); target != "" {
 				out = append(out, v.AtValue(n, fmt.Sprintf("the engine refuses the target %s: it is no absolute path", target),
 					"begin it with /, or with ${containerWorkspaceFolder}"))
-			} else if isReadOnlyText(n.Text) {
+			} else if rights.ParseMount(n.Text).ReadOnly {
 				f := v.AtValue(n, "with Compose the reference CLI drops readonly: this mount is writable",
 					"write it into the Compose file, under volumes of the service: SOURCE:TARGET:ro")
 				f.Severity = diag.SeverityWarning
@@ -111,17 +111,6 @@ func dottedSources(v *rule.View) (out []rule.Finding) {
 		out = append(out, f)
 	}
 	return out
-}
-
-// isReadOnlyText reports whether a mount in text form says that it is only read.
-func isReadOnlyText(text string) bool {
-	for field := range strings.SplitSeq(text, ",") {
-		key, value, _ := strings.Cut(field, "=")
-		if slices.Contains([]string{"readonly", "ro"}, key) && !slices.Contains([]string{"false", "0", "no", "off"}, strings.ToLower(value)) {
-			return true
-		}
-	}
-	return false
 }
 
 // relativeTarget returns the target of a mount when it is no absolute path, of Windows neither.
