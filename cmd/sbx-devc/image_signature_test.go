@@ -16,7 +16,7 @@ import (
 // credentials that it finds, and ends as the file "exit" says.
 func toolStandIn(t *testing.T, name string) (dir string) {
 	t.Helper()
-	dir = acceptedFolder(t)
+	dir = acceptedFolder(t, name)
 	script := `#!/bin/sh
 printf '%s\n' "$@" >` + dir + `/args
 cat "$DOCKER_CONFIG/config.json" >` + dir + `/login 2>/dev/null
@@ -34,9 +34,10 @@ exit $(cat ` + dir + `/exit 2>/dev/null || echo 0)
 	return dir
 }
 
-// acceptedFolder is a new folder whose programs are started. One may get the number of a
-// removed project of an earlier test in this process, whose programs are refused.
-func acceptedFolder(t *testing.T) string {
+// acceptedFolder is a new folder with an empty program, which is started: the caller writes
+// into it. A folder or a file may get the number of a removed project of an earlier test in
+// this process, whose programs are refused.
+func acceptedFolder(t *testing.T, name string) string {
 	t.Helper()
 	for range 100 { // those that are refused stay meanwhile, with their numbers
 		dir, err := os.MkdirTemp("", "sbx-tools-")
@@ -44,7 +45,7 @@ func acceptedFolder(t *testing.T) string {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
-		program := filepath.Join(dir, "program")
+		program := filepath.Join(dir, name)
 		if err := os.WriteFile(program, nil, 0o755); err != nil {
 			t.Fatal(err)
 		}

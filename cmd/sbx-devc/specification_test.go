@@ -61,7 +61,7 @@ func specifiedHome(t *testing.T) (project string, env map[string]string) {
 		"project/whitelist.txt": hosts, "project/domains.txt": hosts, "project/servers.txt": "files\n", "project/prefixes.txt": "CLAUDE_\nPROJECT_\n",
 		".config/sbx-devc/settings.jsonc": `{"mcp": {"servers": [{"name": "files", "command": "npx", "args": ["-y", "server"]}]}}`,
 	})
-	bin := acceptedFolder(t)
+	bin := acceptedFolder(t, "claude")
 	if err := os.WriteFile(filepath.Join(bin, "claude"), []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
