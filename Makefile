@@ -37,7 +37,7 @@ demo: ## show the main job on the real parts: init, validate, build, run, egress
 .PHONY: test
 test: setup build ## every test, on real components; needs root or their rights
 	@# The two that take longest come first, so that no core waits for them at the end.
-	go test $(TESTFLAGS) -timeout 30m ./cmd/sbx-devc ./sandbox ./...
+	go test $(TESTFLAGS) -timeout 60m ./cmd/sbx-devc ./sandbox ./...
 
 .PHONY: test-short
 test-short: build ## tests that need no root, engine or network
