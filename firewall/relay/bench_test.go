@@ -3,6 +3,7 @@ package relay_test
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net"
@@ -20,16 +21,22 @@ import (
 
 // straight is a client that speaks to the host itself, for comparison.
 func straight(b testing.TB, h *host, protocol string) *http.Client {
+	c := clientAt(h.addr, protocol, world().pool)
+	b.Cleanup(c.CloseIdleConnections)
+	return c
+}
+
+// clientAt finds every host at one address.
+func clientAt(addr, protocol string, roots *x509.CertPool) *http.Client {
 	tr := &http.Transport{
 		Protocols:       new(http.Protocols),
-		TLSClientConfig: &tls.Config{RootCAs: world().pool, ServerName: "ok.test"},
+		TLSClientConfig: &tls.Config{RootCAs: roots},
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "tcp", h.addr)
+			return new(net.Dialer).DialContext(ctx, "tcp", addr)
 		},
 	}
 	tr.Protocols.SetHTTP1(protocol != "h2")
 	tr.Protocols.SetHTTP2(protocol == "h2")
-	b.Cleanup(tr.CloseIdleConnections)
 	return &http.Client{Transport: tr}
 }
 
@@ -84,16 +91,19 @@ func BenchmarkFirstByte(b *testing.B) {
 	})
 }
 
+// download answers with size bytes, and says how many, as archives have it.
+func download(w http.ResponseWriter, size int) {
+	chunk := make([]byte, 1<<20)
+	w.Header().Set("Content-Length", fmt.Sprint(size))
+	for range size / len(chunk) {
+		_, _ = w.Write(chunk)
+	}
+}
+
 // BenchmarkDownload is the throughput of one large response.
 func BenchmarkDownload(b *testing.B) {
 	const size = 64 << 20
-	chunk := make([]byte, 1<<20)
-	each(b, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Length", fmt.Sprint(size)) // as archives have it
-		for range size / len(chunk) {
-			_, _ = w.Write(chunk)
-		}
-	}, func(b *testing.B, c *http.Client) {
+	each(b, func(w http.ResponseWriter, _ *http.Request) { download(w, size) }, func(b *testing.B, c *http.Client) {
 		b.SetBytes(size)
 		buf := make([]byte, 256<<10)
 		for b.Loop() {

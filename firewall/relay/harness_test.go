@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -33,6 +34,7 @@ const limit = 20 * time.Second
 // world certifies the hosts of tests, as public authorities do.
 var world = sync.OnceValue(func() (w struct {
 	pool *x509.CertPool
+	root []byte // its certificate, as PEM
 	host func(names ...string) tls.Certificate
 }) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -49,6 +51,7 @@ var world = sync.OnceValue(func() (w struct {
 	}
 	w.pool = x509.NewCertPool()
 	w.pool.AddCert(root)
+	w.root = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	w.host = func(names ...string) tls.Certificate {
 		template := &x509.Certificate{SerialNumber: big.NewInt(2), NotAfter: time.Now().Add(time.Hour), DNSNames: names}
 		der, err := x509.CreateCertificate(rand.Reader, template, root, &key.PublicKey, key)

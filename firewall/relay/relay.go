@@ -31,7 +31,8 @@ const (
 	maxStreams       = 200
 	maxRequests      = 512       // at a time, on all connections together: each has buffers of some 300 KiB
 	streamBuffer     = 256 << 10 // bytes
-	maxFrame         = 16 << 10  // bytes of one HTTP/2 frame: what every peer may send (RFC 9113 section 4.2)
+	maxFrame         = 16 << 10  // bytes of one HTTP/2 frame of a client: what every peer may send (RFC 9113 section 4.2)
+	maxHostFrame     = 64 << 10  // of a host: for each frame the relay sends two that give back its room
 )
 
 // Options are what a Relay works with. All fields are required.
@@ -108,7 +109,7 @@ func New(o Options) *Relay {
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     silent,
 		ConnContext:                  func(ctx context.Context, c net.Conn) context.Context { return withSession(ctx, sessionOf(c)) },
-		HTTP2:                        boundedStreams(),
+		HTTP2:                        boundedStreams(maxFrame),
 	}
 	if o.keys != nil { // its clients' connections have no TLS
 		r.server.Protocols = new(http.Protocols)
@@ -122,9 +123,9 @@ func New(o Options) *Relay {
 // boundedStreams bound the memory of HTTP/2's streams. The buffer of a connection
 // is what its streams can hold together: with less, streams without a reader
 // would stop the others. A frame fits into the buffer of a stream.
-func boundedStreams() *http.HTTP2Config {
+func boundedStreams(frame int) *http.HTTP2Config {
 	return &http.HTTP2Config{
-		MaxReadFrameSize:              maxFrame,
+		MaxReadFrameSize:              frame,
 		MaxConcurrentStreams:          maxStreams,
 		MaxReceiveBufferPerStream:     streamBuffer,
 		MaxReceiveBufferPerConnection: maxStreams * streamBuffer,
@@ -276,7 +277,7 @@ func (a *arrivals) Addr() net.Addr { return &net.TCPAddr{} }
 // buffers lend the memory through which bodies pass.
 type buffers struct{ pool sync.Pool }
 
-const bufferSize = 32 << 10
+const bufferSize = maxHostFrame
 
 func (b *buffers) Get() []byte {
 	if p, ok := b.pool.Get().(*[bufferSize]byte); ok {

@@ -216,9 +216,9 @@ func (s *session) newTransport() *http.Transport {
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: maxResponseHead,
 		Protocols:              new(http.Protocols),
-		HTTP2:                  boundedStreams(),
-		WriteBufferSize:        bufferSize,
-		ReadBufferSize:         bufferSize / 2,
+		HTTP2:                  boundedStreams(maxHostFrame),
+		WriteBufferSize:        bufferSize / 2,
+		ReadBufferSize:         bufferSize / 4,
 	}
 	switch _, sealed := s.ready.(*tls.Conn); {
 	case s.protocol == "h2" && sealed:
