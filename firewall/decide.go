@@ -203,7 +203,7 @@ func (p *Policy) DecideAlias(name, target string) Decision {
 	}
 	canonical, err := CanonicalName(target)
 	if err != nil {
-		return Decision{Deny, "", fmt.Sprintf("%s is an alias of what is no name: %s", name, err)}
+		return Decision{Deny, "", fmt.Sprintf("%s is an alias of a text that is no name: %s", name, err)}
 	}
 	if e := p.deny.name(canonical, wholeEntry); e != nil {
 		return Decision{Deny, e.rule, fmt.Sprintf("%s is an alias of %s, which the deny list names", name, canonical)}

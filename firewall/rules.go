@@ -373,7 +373,7 @@ func (r rules) web() Chain {
 		}
 		why := "addresses that the resolver gave out for allowed names"
 		if set == r.family.static {
-			why = "address entries, of which one could be a host whose operations are judged"
+			why = "address entries: one of them could be a host with judged operations"
 		}
 		rules = append(rules, group(why, redirects...)...)
 	}

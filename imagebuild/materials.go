@@ -158,7 +158,7 @@ func (o *opened) sandboxLayer(p lock.BasePlatform) artifact.Layer {
 						return nil, err
 					}
 					if made.Digest != l.Digest {
-						return nil, diag.WithHint(fmt.Errorf("%w: what is made from the base is %s, not %s", ErrLock, made.Digest,
+						return nil, diag.WithHint(fmt.Errorf("%w: the layer made from the base is %s, not %s", ErrLock, made.Digest,
 							l.Digest), "another version of sbx-devc wrote it: run 'sbx-devc image lock --update base'")
 					}
 				}

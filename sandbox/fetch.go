@@ -88,7 +88,7 @@ func (t *tree) leaveThere(ctx context.Context, failure error) {
 func byHand(id string, carried *carriedTree, failure error) string {
 	name, take := runplan.FirewallContainer(id), ""
 	if carried != nil && errors.Is(failure, copytree.ErrTooLarge) {
-		take = fmt.Sprintf("; what you want of so much: docker cp %s:%s FOLDER", name, carried.Volume)
+		take = fmt.Sprintf("; to copy a part of it: docker cp %s:%s FOLDER", name, carried.Volume)
 	}
 	return take + "; to give it up: docker rm -fv " + name
 }

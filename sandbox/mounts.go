@@ -46,7 +46,7 @@ func (m *mountReport) Write(p []byte) (int, error) {
 }
 
 // errNotTold reports a container that ended, or says nothing about its mounts.
-var errNotTold = errors.New("what is mounted in the container is not known")
+var errNotTold = errors.New("the container's mounts are not known")
 
 // awaitTold waits for what a container tells.
 func awaitTold(ctx context.Context, told <-chan surroundings) (at surroundings, err error) {

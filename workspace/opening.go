@@ -43,7 +43,7 @@ func openingFiles(dir string) (protect, notes []string) {
 		}
 		if command {
 			notes = append(notes, rel+" has an initializeCommand, which runs on this machine each time the dev container is opened: before "+
-				"that, look at what the agent changed of what it reads")
+				"that, look at the agent's changes to the files that it reads")
 		}
 	}
 	slices.Sort(protect)

@@ -149,14 +149,14 @@ func (p *parser) file() error {
 	names := strings.TrimPrefix(string(p.line), "diff --git ")
 	half := len(names) / 2
 	if len(names)%2 == 0 || names[half] != ' ' { // both names are the same but for one letter
-		return errors.New("the names are not those of one file")
+		return errors.New("the line names two files")
 	}
 	var err error
 	if f.Path, err = pathOf(names[:half], 'a'); err != nil {
 		return err
 	}
 	if other, err := pathOf(names[half+1:], 'b'); err != nil || other != f.Path {
-		return errors.New("the names are not those of one file")
+		return errors.New("the line names two files")
 	}
 	p.modes(&f)
 	from, to := names[:half], names[half+1:]
@@ -168,14 +168,14 @@ func (p *parser) file() error {
 	}
 	if rest, ok := p.take("Binary files "); ok {
 		if rest != from+" and "+to+" differ" {
-			return errors.New("the names are not those of the file")
+			return errors.New("the line names another file")
 		}
 		f.Binary = true
 	} else if rest, ok := p.take("index "); ok {
 		err = p.binary(&f, rest)
 	} else if rest, ok := p.take("--- "); ok {
 		if after, has := p.take("+++ "); !has || rest != from || after != to {
-			return errors.New("the names are not those of the file")
+			return errors.New("the line names another file")
 		}
 		err = p.hunks(&f)
 	}
@@ -218,10 +218,10 @@ func (p *parser) binary(f *File, names string) error {
 	was, is, _ := strings.Cut(names, "..")
 	if !objectName.MatchString(was) || !objectName.MatchString(is) ||
 		(was == gitbinary.None) != f.Added || (is == gitbinary.None) != f.Removed {
-		return errors.New("the names of the contents are not those of the file's two sides")
+		return errors.New("the names of the contents do not fit a file that is added, removed or changed")
 	}
 	if _, ok := p.take("GIT binary patch"); !ok || len(p.line) != len("GIT binary patch") {
-		return errors.New("after the names of contents comes no binary one")
+		return errors.New("no binary content follows the names of contents")
 	}
 	literal, ok := p.take("literal ")
 	size, err := strconv.ParseInt(literal, 10, 64)

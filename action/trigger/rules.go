@@ -48,7 +48,7 @@ func (r Rules) Judge(e Event, permission func(user string) (string, error)) Deci
 	case e.isTrusted():
 		return Decision{Verdict: Run}
 	case len(e.Actors) == 0:
-		return Decision{Refuse, fmt.Sprintf("nobody is known to be behind the event %s", visible.Line(e.Name)), ""}
+		return Decision{Refuse, fmt.Sprintf("the payload of the event %s names no person", visible.Line(e.Name)), ""}
 	}
 	for _, actor := range e.Actors {
 		if d := r.judgeActor(actor, permission); d.Verdict != Run {

@@ -80,7 +80,7 @@ func TestWhoMayStart(t *testing.T) {
 		"a run of a stranger's":       {"workflow_run", "ann", run("eve", "ann", "x/r"), Rules{}, Refuse, "eve"},
 		"run again by a stranger":     {"workflow_run", "ann", run("ann", "eve", "o/r"), Rules{}, Refuse, "eve"},
 		"an event of tomorrow":        {"telepathy", "bob", "{" + own + "}", Rules{}, Refuse, "no write access"},
-		"nobody":                      {"watch", "", "{" + own + "}", Rules{}, Refuse, "nobody is known"},
+		"nobody":                      {"watch", "", "{" + own + "}", Rules{}, Refuse, "names no person"},
 	} {
 		e, err := event(t, tc.name, tc.actor, tc.payload)
 		if err != nil {

@@ -202,7 +202,7 @@ func (c *programSearch) copied(i *dockerfile.Instruction, cmd *instructions.Copy
 		}
 		source := absolute("/", i.Expand(cmd.SourcePaths[0]))
 		if strings.ContainsAny(source, "*?[") {
-			return []suspect{{start, end, fmt.Sprintf("what %s matches becomes %s", source, place)}}
+			return []suspect{{start, end, fmt.Sprintf("a file that %s matches becomes %s", source, place)}}
 		}
 		return c.programAt(stage, source, i)
 	}

@@ -48,7 +48,7 @@ func (r *resolver) composeFiles(config Object) {
 		full, ok := p.Path(name)
 		switch {
 		case !ok || p.Tree == nil:
-			r.unknown("the Compose file %s: it lies outside of what was read", name)
+			r.unknown("the Compose file %s: it lies outside of the files that were read", name)
 		default:
 			if _, err := p.Tree.Read(full); err != nil {
 				r.unknown("the Compose file %s: there is none", name)

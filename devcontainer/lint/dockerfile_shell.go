@@ -80,7 +80,7 @@ func lostBy(cmd *shell.Command) (lost, instead string) {
 		}
 	case "source", ".":
 		if len(operands) == 1 && environmentFile.MatchString(operands[0].Text) {
-			return fmt.Sprintf("what %s sets is gone when this step ends", operands[0].Text),
+			return fmt.Sprintf("the variables that %s sets are gone when this step ends", operands[0].Text),
 				"do it in the step that needs it, or write ENV"
 		}
 	case "systemctl":

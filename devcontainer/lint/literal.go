@@ -89,7 +89,7 @@ func lostPaths(v *rule.View) (out []rule.Finding) {
 		case rights.Option, rights.Compose:
 			hint = "write the folders of the image's PATH as well, or set it in the Dockerfile: ENV PATH=/more:$PATH"
 		}
-		out = append(out, rule.AtRight(r, "this PATH has no folder of the system, so that not even ls is found", hint))
+		out = append(out, rule.AtRight(r, "this PATH has no folder of the system: even ls is not found", hint))
 	}
 	return out
 }

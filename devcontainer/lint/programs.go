@@ -232,7 +232,7 @@ func (p *programs) missing(cmd *shell.Command) rule.Finding {
 	}
 	if cmd.OnFailure == shell.Unheard {
 		f.Severity = diag.SeverityWarning
-		f.Message += "; what calls it goes on without"
+		f.Message += "; its caller goes on without it"
 	}
 	return f
 }

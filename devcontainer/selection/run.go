@@ -59,7 +59,7 @@ func NewRun(only, ignored []string, policy *org.Policy) (*Run, error) {
 	for _, word := range ignored {
 		if !slices.ContainsFunc(RulesOf(word), func(id string) bool { return !r.Holds(id) }) {
 			return nil, diag.WithHint(fmt.Errorf("the organisation's policy holds %s: it cannot be ignored", word),
-				"who keeps the policy can take it out there")
+				"ask the policy's owner to take it out there")
 		}
 	}
 	return r, nil

@@ -73,7 +73,7 @@ func (p Explainer) whyNone(q Question, used, unused []credential.Binding) string
 	for _, b := range unused {
 		b.Entries = []string{b.For}
 		if goesTo(b, q.hosts) {
-			others = append(others, fmt.Sprintf("%s is for %s, of which the allowlist has no entry", b.Name, b.For))
+			others = append(others, fmt.Sprintf("%s is for %s, and the allowlist has no entry of it", b.Name, b.For))
 		}
 	}
 	if len(others) > 0 {

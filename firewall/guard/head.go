@@ -29,7 +29,7 @@ type head struct {
 }
 
 var (
-	errNoHTTP   = errors.New("what was sent is neither TLS nor HTTP/1")
+	errNoHTTP   = errors.New("the client sent neither TLS nor HTTP/1")
 	errHTTP2    = errors.New("HTTP/2 without TLS is not let through, because the guard could not read the host of each request")
 	errConnect  = errors.New("CONNECT is not let through: the guard is no proxy")
 	errNoHost   = errors.New("the request has no Host")

@@ -29,7 +29,7 @@ const (
 const maxRecord = 1 << 14
 
 var (
-	errNotTLS   = errors.New("what was sent is not TLS")
+	errNotTLS   = errors.New("the client did not send TLS")
 	errTooLarge = fmt.Errorf("it is larger than %d bytes", maxHello)
 )
 

@@ -157,7 +157,7 @@ func (c *conn) noOtherHello() error {
 			continue
 		case len(rest) >= header && rest[3] == 0 && rest[4] == 0:
 			return &refusal{name: c.sites[0].name, rule: ruleGuard,
-				why: "an empty record follows the ClientHello, behind which servers overlook another one"}
+				why: "an empty record follows the ClientHello, and servers may overlook a second one behind it"}
 		case len(rest) >= header && rest[0] != recordHandshake:
 			return nil
 		case len(rest) > header:

@@ -32,7 +32,7 @@ func (p Policy) Warnings(r Resolvers) (lines []string) {
 	switch p.Mode() {
 	case firewall.ModeHost:
 		lines = []string{"NO FIREWALL: the policy says mode host",
-			"whatever runs here reaches every host, the machine's own network and cloud metadata included, and nothing is recorded",
+			"programs here reach every host, the machine's own network and cloud metadata too, and nothing is recorded",
 			`for a firewall write "mode": "allowlist", or "audit" to learn what the list must hold`}
 	case firewall.ModeAudit:
 		lines = []string{"mode audit: the whole internet is open and what is reached is recorded; " +

@@ -143,7 +143,7 @@ func checkFields(r *http.Request) *unread {
 		case "", "close", "keep-alive", "te":
 		case "upgrade":
 			if len(r.Header["Upgrade"]) == 0 {
-				return unreadable("the request asks to leave HTTP and does not say for what")
+				return unreadable("the request asks to leave HTTP and names no protocol")
 			}
 		default:
 			return unreadable("the field Connection names %q", strings.TrimSpace(option))

@@ -51,7 +51,7 @@ func Decode(text []byte) (p Parcel, err error) {
 		return Parcel{}, fmt.Errorf("more than %d bytes are to be delivered", MaxSize)
 	}
 	if err := json.Unmarshal(text, &p); err != nil {
-		return Parcel{}, errors.New("what was delivered cannot be read")
+		return Parcel{}, errors.New("the delivered secrets cannot be read")
 	}
 	for name := range p.Files {
 		if !fileName.MatchString(name) {

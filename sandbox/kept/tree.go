@@ -35,7 +35,7 @@ func CheckPaths(home string, texts []string) (paths []string, err error) {
 		case !isBelow(rel) || first == "~" || strings.Contains(rel, "\x00"):
 			return nil, diag.WithHint(fmt.Errorf("%q is no folder in the agent's home", text), "give it as in .cache/tool or ~/.cache/tool")
 		case first == ".claude" || first == ".claude.json":
-			return nil, diag.WithHint(fmt.Errorf("%q is Claude's own", text), "--profile keeps what of it does not act")
+			return nil, diag.WithHint(fmt.Errorf("%q is Claude's own", text), "--profile keeps the parts of it that run nothing")
 		}
 		for _, other := range paths {
 			if rel == other || strings.HasPrefix(rel, other+"/") || strings.HasPrefix(other, rel+"/") {

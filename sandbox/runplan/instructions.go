@@ -33,7 +33,7 @@ func notes(o Options, w *workspace.Workspace, mode firewall.Mode) (out []string)
 	}
 	if filters := slices.DeleteFunc(slices.Clone(w.Filters), func(f string) bool { return f == "lfs" }); len(filters) > 0 {
 		out = append(out, "git in the sandbox has none of this machine's filters ("+strings.Join(filters, ", ")+" in .gitattributes): "+
-			"what the agent commits of such files is their whole content, unless the image brings the filter")
+			"the agent commits the whole content of such files, unless the image brings the filter")
 	}
 	if w.Owner.IsDefault && !o.InputsNotFlags &&
 		slices.ContainsFunc(w.Git.Repositories, func(r gitdir.Repository) bool { return len(r.Stores) > 0 }) {

@@ -165,7 +165,7 @@ func (l *Ledger) day(name string) (*day, error) {
 		l.days[name] = d
 	}
 	if size < d.read || !bytes.HasPrefix(head, d.head) {
-		return nil, fmt.Errorf("reading what runs spent: %s lost what was in it", name)
+		return nil, fmt.Errorf("reading what runs spent: %s lost its content", name)
 	}
 	d.head = head
 	d.read, err = entries(f, d.read, size, func(e Entry) {

@@ -97,7 +97,7 @@ func (h Home) Conversation(project, name string) (Earlier, error) {
 		// Another run may have it.
 	}
 	if former != "" {
-		err := fmt.Errorf("the folder %s is another one than that of its last run, %s: it was made anew", project, former)
+		err := fmt.Errorf("the folder %s was made anew since its last run, %s", project, former)
 		return Earlier{}, exitcode.With(exitcode.NoInput, diag.WithHint(err,
 			"to go on with that conversation in this folder: --resume %s", former))
 	}

@@ -106,7 +106,7 @@ func TestLogsAreReadWithTheirPolicy(t *testing.T) {
 	if err != nil || len(records) != 1 || log.Title != first || log.Policy == nil || !log.Policy.DecideName("ok.example").Allowed() {
 		t.Errorf("%+v, %d records, %v", log, len(records), err)
 	}
-	if len(said) != 1 || !strings.Contains(said[0], "left out what is no record, 1 line(s)") {
+	if len(said) != 1 || !strings.Contains(said[0], "left out 1 line(s) that are no record") {
 		t.Errorf("said %q", said)
 	}
 	if _, _, err := h.ReadLogs(t.Context(), nil, "/a"); err == nil || !strings.Contains(err.Error(), "is no audit log") {

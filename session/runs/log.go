@@ -80,7 +80,7 @@ func (h Home) ReadLogs(ctx context.Context, args []string, project string) (Log,
 				"an audit log has lines of JSON, each with a verdict, as /run/sbx/audit.jsonl in a sandbox"))
 		}
 		if unreadable > 0 {
-			h.note(fmt.Sprintf("warning: %s: left out what is no record, %d line(s): the log is damaged, or still being written", log.Title,
+			h.note(fmt.Sprintf("warning: %s: left out %d line(s) that are no record: the log is damaged, or still being written", log.Title,
 				unreadable))
 		}
 	}

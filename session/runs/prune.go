@@ -68,7 +68,7 @@ func surplus(runs []keptRun, keep Keep) (gone []keptRun) {
 // have some on another engine, and so do all of them where the engine does not say. It never fails a run.
 func (h Home) Prune(ctx context.Context, e *engine.Engine, now time.Time, keep Keep) {
 	if err := ledger.Prune(h.ledger(), now.AddDate(0, 0, -LedgerDays)); err != nil {
-		h.note("what was spent long ago stays noted: " + err.Error())
+		h.note("older spending stays noted: " + err.Error())
 	}
 	removed, commits := 0, 0
 	for _, r := range surplus(h.list(now), keep) {

@@ -233,7 +233,7 @@ func withoutMounts(seen templates.Observation) templates.Observation {
 	seen = templates.Observation{Facts: seen.Facts}
 	if missing != "" {
 		seen.Notes = append(seen.Notes, fmt.Sprintf("with Compose only the service's own lines protect files: "+
-			"what is missing or empty here (%s) the agent can make, where no line of the service's \"tmpfs\" covers it", missing))
+			"the agent can make the missing or empty ones here (%s), where no line of the service's \"tmpfs\" covers it", missing))
 	}
 	return seen
 }
