@@ -10,6 +10,7 @@ import (
 	"github.com/moby/patternmatcher"
 	"github.com/moby/patternmatcher/ignorefile"
 
+	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/baseimage"
 	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
@@ -254,6 +255,9 @@ func plainVariables(word string) (out []string) {
 // misspeltVariables reports a variable that nothing sets and that is nearly the name of one
 // that is set. Others may be the image's.
 func misspeltVariables(v *rule.View) (out []rule.Finding) {
+	if v.Kind() == devcontainer.FeatureFile {
+		return misreadOptions(v)
+	}
 	if v.Build == nil {
 		return nil
 	}

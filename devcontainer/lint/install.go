@@ -3,6 +3,8 @@ package lint
 import (
 	"bytes"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rule"
@@ -45,7 +47,66 @@ func brokenInstalls(v *rule.View) []rule.Finding {
 		f.Severity = diag.SeverityWarning
 		return []rule.Finding{f}
 	}
+	if found := onlyOfBash(string(src), ""); found.what != "" {
+		f := at(found.at, fmt.Sprintf("sh is dash in Debian and Ubuntu, and does not know: %s", found.what),
+			"begin the script with #!/usr/bin/env bash, or write the form that every shell has")
+		f.Severity = diag.SeverityWarning
+		return []rule.Finding{f}
+	}
 	return nil
+}
+
+var (
+	expanded = lazyregexp.New(`\$\{?[#!]?([A-Za-z_]\w*)`)
+	// setElsewhere matches scripts whose variables may come from other texts. The files of the system's names set none of them.
+	setElsewhere = lazyregexp.New(`\beval\b|\bprintenv\b|\bcompgen\b|\$\{!|(^|[\s;&|])(\.|source)\s+[^\s/]|(^|[\s;&|])(\.|source)\s+/[^e]`)
+	notInName    = lazyregexp.New(`[^\w]`)
+	leading      = lazyregexp.New(`^[\d_]+`)
+)
+
+// optionVariable is the name of the variable by which install.sh gets an option (specification, "Option Resolution").
+func optionVariable(option string) string {
+	return strings.ToUpper(leading.ReplaceAllString(notInName.ReplaceAllString(option, "_"), "_"))
+}
+
+// misreadOptions reports a variable of install.sh that nothing sets, and that differs from an option's in the case of its
+// letters or in underscores alone. The script reads the option's own nowhere.
+func misreadOptions(v *rule.View) (out []rule.Finding) {
+	if v.Build == nil || len(options(v)) == 0 {
+		return nil
+	}
+	src := string(v.Build.File.Doc.Src)
+	program := dockerfile.Interpreter([]byte(src))
+	if program != "" && !slices.Contains(shell.Shells, program) || setElsewhere.MatchString(src) {
+		return nil
+	}
+	fold := func(name string) string { return strings.ToUpper(strings.ReplaceAll(name, "_", "")) }
+	for _, m := range options(v) {
+		name := optionVariable(m.Name)
+		if names(src, name) {
+			continue
+		}
+		for _, at := range expanded.FindAllStringSubmatchIndex(src, -1) {
+			read := src[at[2]:at[3]]
+			if fold(read) != fold(name) || isSetBeforeInstall(v, read) || isSetIn(src, read) {
+				continue
+			}
+			out = append(out, v.AtDockerfile(at[0], at[1], fmt.Sprintf("nothing sets %s: the option %s comes as %s", read, m.Name, name),
+				fmt.Sprintf("write $%s", name)))
+			break
+		}
+	}
+	return out
+}
+
+// isSetBeforeInstall reports whether the Feature's own containerEnv or the CLI (_REMOTE_USER and others) sets a variable.
+func isSetBeforeInstall(v *rule.View, name string) bool {
+	return strings.HasPrefix(name, "_") || v.Root.Member("containerEnv").Member(name) != nil
+}
+
+// isSetIn reports whether a script has a name anywhere but behind a dollar sign, as each way of setting it does.
+func isSetIn(src, name string) bool {
+	return names(expanded.ReplaceAllString(src, "$$"), name)
 }
 
 func lineEnd(src []byte, offset int) int {

@@ -21,6 +21,19 @@ func TestInstallScript(t *testing.T) {
 		"bash for sh":                  {"#!/bin/sh\na=(1 2)\n", "SBX913 2:3"},
 		"bash by its first line":       {"#!/usr/bin/env -S bash -e\na=(1 2)\n", ""},
 		"bash by itself":               {"#!/bin/sh\n[ -n \"$BASH\" ] || exec bash \"$0\"\na=(1 2)\n", ""},
+		"source of bash":               {"#!/bin/sh\nset -e\nsource /etc/os-release\n", "SBX913 3:1"},
+		"comparison of bash":           {"#!/bin/sh\nset -e\n[ \"$VERSION\" == x ]\n", "SBX913 3:14"},
+		"the point of every shell":     {"#!/bin/sh\nset -e\n. /etc/os-release\n[ \"$VERSION\" = x ]\n", ""},
+		"option in small letters":      {"#!/bin/sh\necho ${nodeversion:-1}\n", "SBX740 2:6"},
+		"option with an underscore":    {"#!/bin/sh\necho $NODE_VERSION\n", "SBX740 2:6"},
+		"option as it is declared":     {"#!/usr/bin/env bash\necho \"v${nodeVersion}\"\n", "SBX740 2:8"},
+		"option read and kept":         {"#!/bin/sh\nnode_version=${NODEVERSION:-1}\necho $node_version\n", ""},
+		"name of the script's own":     {"#!/bin/sh\nfor node_version in 1 2; do echo $node_version; done\n", ""},
+		"name that is read":            {"#!/bin/sh\nread -r node_version < /v\necho $node_version\n", ""},
+		"names of another file":        {"#!/bin/sh\n. ./defaults.sh\necho $node_version\n", ""},
+		"name of containerEnv":         {"#!/bin/sh\necho $node_Version\n", ""},
+		"name that the CLI sets":       {"#!/bin/sh\necho $_NODE_VERSION\n", ""},
+		"names of eval":                {"#!/bin/sh\neval \"$(./names)\"\necho $node_version\n", ""},
 		"Python":                       {"#!/usr/bin/env python3\nif True:\n    print('|')\n", ""},
 		"none":                         {"", ""},
 		"a text that nests too deeply": {"#!/bin/sh\n" + strings.Repeat("$(", 100_000), ""},
@@ -28,7 +41,8 @@ func TestInstallScript(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var got []string
 			for _, f := range judge(t, devcontainer.Memory{"src/a/install.sh": c.script,
-				"src/a/devcontainer-feature.json": `{"id": "a", "version": "1.0.0"}`}) {
+				"src/a/devcontainer-feature.json": `{"id": "a", "version": "1.0.0", "containerEnv": {"node_Version": "1"},
+					"options": {"nodeVersion": {"type": "string", "default": "1"}}}`}) {
 				if f.Rule != "SBX716" && f.Rule != "SBX722" && f.Rule != "SBX723" {
 					got = append(got, fmt.Sprintf("%s %d:%d", f.Rule, f.Line, f.Column))
 				}
