@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -187,6 +188,59 @@ func TestStreamsThatNobodyReads(t *testing.T) {
 	} else {
 		t.Logf("%.0f MiB, and %.0f without the relay", with, without)
 	}
+}
+
+// All streams of a connection but one, full and unread, do not stop that one.
+func TestStreamsThatNobodyReadsStopNoOther(t *testing.T) {
+	const size = 4 << 20
+	var sent atomic.Int64
+	h := newHost(t, []string{"h2"}, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/read" {
+			download(w, size)
+			return
+		}
+		fill(counted{w, &sent}, r)
+	})
+	c := newBox(t, h).client("h2")
+	c.Timeout = 0 // it would end the unread ones
+	const window = 64 << 10
+	c.Transport.(*http.Transport).HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: window, MaxReceiveBufferPerConnection: 1 << 30}
+	for range maxStreams - 1 {
+		res, err := c.Get("https://ok.test/v1/unread")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+	}
+	for last := int64(-1); sent.Load() != last; time.Sleep(200 * time.Millisecond) { // until the buffers are full
+		last = sent.Load()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://ok.test/v1/read", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := c.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if n, err := io.Copy(io.Discard, res.Body); n != size {
+		t.Errorf("%d bytes arrived: %v", n, err)
+	}
+}
+
+// counted counts the bytes of an answer.
+type counted struct {
+	http.ResponseWriter
+	sent *atomic.Int64
+}
+
+func (c counted) Write(p []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(p)
+	c.sent.Add(int64(n))
+	return n, err
 }
 
 // BenchmarkReady is what twenty typed entries add to a start.
