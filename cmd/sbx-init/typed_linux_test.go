@@ -121,6 +121,51 @@ func TestRealClientsOfTypedEntries(t *testing.T) {
 	c.web.mustNotReach(t)
 }
 
+// Git clones, fetches and pushes through the firewall in each version of its protocol, and a push
+// that no entry allows is refused in git's own words.
+func TestGitInEachVersionOfItsProtocol(t *testing.T) {
+	c, arrived := newTypedClients(t)
+	for version, speaks := range map[string]string{"0": "", "1": "version 1", "2": "version 2"} {
+		t.Run(version, func(t *testing.T) {
+			c.needs(t, "git")
+			before := c.web.refs(t)
+			branch := "refs/heads/agent/version" + version
+			script := "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=protocol.version GIT_CONFIG_VALUE_0=" + version + " BRANCH=" + branch + "\n" + gitAgent + `set -e
+				GIT_TRACE_PACKET="$PWD/cloned" git clone -q https://ok.test/acme/app.git reader
+				work acme/app
+				git push -q origin HEAD:$BRANCH
+				cd ../reader && GIT_TRACE_PACKET="$PWD/../fetched" git fetch -q origin $BRANCH
+				test "$(git rev-parse FETCH_HEAD)" = "$(git -C ../clone rev-parse HEAD)" && git show FETCH_HEAD:file
+				cd ../clone; git push origin HEAD:refs/heads/main 2>&1 && exit 1
+				git push origin HEAD:$BRANCH HEAD:refs/heads/other 2>&1 && exit 1
+				git push origin --delete $BRANCH 2>&1 && exit 1
+				cd ..; for step in cloned fetched; do echo "$step spoke $(grep -o '< version .$' $step | sort -u | cut -c3-)."; done`
+			r := c.sh(script)
+			r.mustExit(t, 0)
+			for _, want := range []string{
+				fileMarker, "cloned spoke " + speaks + ".", "fetched spoke " + speaks + ".",
+				"allowed by: git:ok.test/acme/app push refs/heads/main", "allowed by: git:ok.test/acme/app push refs/heads/other", "no entry allows to delete",
+			} {
+				if !strings.Contains(r.stdout, want) {
+					t.Errorf("it does not say %q\nstdout: %s\nstderr: %s", want, r.stdout, r.stderr)
+				}
+			}
+			if got := strings.Count(r.stdout, "\nremote: "); got < 3 {
+				t.Errorf("%d lines of the remote: %s", got, r.stdout)
+			}
+			added := slices.DeleteFunc(c.web.refs(t), func(ref string) bool { return slices.Contains(before, ref) })
+			if len(added) != 1 || !strings.HasSuffix(added[0], "\t"+branch) {
+				t.Errorf("refs that came: %q", added)
+			}
+		})
+	}
+	for _, r := range arrived() {
+		if !strings.Contains(r, "ok.test/acme/app.git/") {
+			t.Errorf("arrived: %s", r)
+		}
+	}
+}
+
 // The same programs cannot do anything else there, and say why.
 func TestAttackOperationByRealClients(t *testing.T) {
 	c, arrived := newTypedClients(t)
