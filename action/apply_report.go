@@ -35,9 +35,9 @@ func (a *applied) pairs() []pair {
 		{"pull_request_number", number},
 		{"branch", a.branch},
 		{"commit", a.commit},
-		{"changed_files", joinUpTo(paths, maxOutput)},
-		{"protected_files", joinUpTo(texts(a.verdict.Protected), maxOutput)},
-		{"refused", joinUpTo(texts(a.verdict.Refused), maxOutput)},
+		{"changed_files", outputLines(paths)},
+		{"protected_files", outputLines(texts(a.verdict.Protected))},
+		{"refused", outputLines(texts(a.verdict.Refused))},
 	}
 }
 

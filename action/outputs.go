@@ -53,9 +53,9 @@ func (o Outputs) pairs() []pair {
 		{"metered_cost_usd", strconv.FormatFloat(agent.RoundUSD(o.MeteredUSD), 'f', -1, 64)},
 		{"num_turns", strconv.Itoa(o.Turns)},
 		{"duration_ms", strconv.FormatInt(o.DurationMS, 10)},
-		{"denied_hosts", joinUpTo(o.DeniedHosts, maxOutput)},
-		{"changed_files", joinUpTo(o.ChangedFiles, maxOutput)},
-		{"protected_files", joinUpTo(o.Protected, maxOutput)},
+		{"denied_hosts", outputLines(o.DeniedHosts)},
+		{"changed_files", outputLines(o.ChangedFiles)},
+		{"protected_files", outputLines(o.Protected)},
 		{"patch_file", o.PatchFile},
 		{"bundle_file", o.BundleFile},
 		{"execution_file", o.ExecutionFile},
@@ -105,11 +105,11 @@ func appendTo(path string, write func(io.Writer) error) (err error) {
 	return write(f)
 }
 
-// joinUpTo writes one item a line, as many whole ones as fit into limit bytes.
-func joinUpTo(items []string, limit int) string {
+// outputLines writes one item a line, as many whole ones as fit into an output.
+func outputLines(items []string) string {
 	var b strings.Builder
 	for _, item := range items {
-		if b.Len()+len(item)+1 > limit {
+		if b.Len()+len(item)+1 > maxOutput {
 			break
 		}
 		if b.Len() > 0 {

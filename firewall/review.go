@@ -33,7 +33,7 @@ func (p *Policy) Review() []EntryError {
 	for i, t := range typed {
 		r.note("allow", t.index, t.text, p.reviewTyped(t, slices.Delete(slices.Clone(typed), i, i+1)))
 	}
-	for _, a := range r.read("allow", n.Allow) {
+	for _, a := range readEntries(n.Allow) {
 		a.entry = withWebPorts(a.entry)
 		if bad := p.noEffect(&a.entry, &before); bad != nil {
 			r.note("allow", a.index, a.rule, bad)
@@ -43,13 +43,13 @@ func (p *Policy) Review() []EntryError {
 		before.add(a.entry)
 	}
 	var earlier matcher
-	for _, d := range r.read("deny", n.Deny) {
+	for _, d := range readEntries(n.Deny) {
 		if o := earlier.containing(&d.entry, opensAllOf(&d.entry)); o != nil {
 			r.note("deny", d.index, d.rule, complain("remove it", "%s is denied by %s already", d.rule, o.rule))
 		}
 		earlier.add(d.entry)
 	}
-	private := r.read("private", n.Private)
+	private := readEntries(n.Private)
 	for i, e := range private {
 		earlier := slices.IndexFunc(private[:i], func(o listed) bool { return o.contains(&e.entry) })
 		switch {
@@ -78,7 +78,8 @@ func (r *review) note(list string, index int, text string, bad *problem) {
 	}
 }
 
-func (r *review) read(list string, texts []string) []listed {
+// readEntries reads the entries of a list, but the typed ones.
+func readEntries(texts []string) []listed {
 	var out []listed
 	for i, text := range texts {
 		if e, bad := parseEntry(text); bad == nil { // NewPolicy has accepted it, and typed ones are no hosts

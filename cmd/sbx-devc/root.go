@@ -45,7 +45,7 @@ func root(a *cli.App) *cobra.Command {
 			root.AddCommand(cmd)
 		}
 	}
-	root.AddCommand(manCommand(a))
+	root.AddCommand(manCommand())
 	connect.ChooseRuntime(root)
 	projects.ExcludePrograms(root)
 	root.SetVersionTemplate("{{.Version}}\n")

@@ -265,12 +265,12 @@ func (l *loader) extend(root *Node, service, name, dir string, n *Node) *Node {
 		return cmp.Or(done, n)
 	}
 	l.extended[key] = nil
-	l.extended[key] = l.over(root, service, name, dir, n, from)
+	l.extended[key] = l.over(root, name, dir, n, from)
 	return l.extended[key]
 }
 
 // over finds what a service extends and lays the service over it.
-func (l *loader) over(root *Node, service, name, dir string, n, from *Node) *Node {
+func (l *loader) over(root *Node, name, dir string, n, from *Node) *Node {
 	base, file, at := from.String(), name, from
 	if from.Kind == Map {
 		base = from.Get("service").String()

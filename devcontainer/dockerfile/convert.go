@@ -59,7 +59,7 @@ func (p *reader) convert(i *Instruction) {
 			}
 		}
 	case *instructions.RunCommand:
-		message, at = p.mounts(c)
+		message = p.mounts(c)
 	}
 	if message == "" {
 		return
@@ -250,26 +250,26 @@ func (p *reader) copied(c *instructions.CopyCommand) (message, hint, at string) 
 }
 
 // mounts judges the mounts of a RUN.
-func (p *reader) mounts(c *instructions.RunCommand) (message, at string) {
+func (p *reader) mounts(c *instructions.RunCommand) string {
 	if len(instructions.GetMounts(c)) == 0 {
-		return "", ""
+		return ""
 	}
 	if err := c.Expand(p.fill); err != nil {
 		if errors.Is(err, errUnknown) {
-			return "", ""
+			return ""
 		}
 		text, _, _ := strings.Cut(err.Error(), "\n")
-		return "--mount: " + text, ""
+		return "--mount: " + text
 	}
 	for _, m := range instructions.GetMounts(c) {
 		switch {
 		case m.Type == instructions.MountTypeSSH && m.Source != "":
-			return "--mount=type=ssh takes no source; id names the agent", ""
+			return "--mount=type=ssh takes no source; id names the agent"
 		case slices.Contains(placed, m.Type) && isRoot(m.Target):
-			return "--mount would take the place of /", ""
+			return "--mount would take the place of /"
 		}
 	}
-	return "", ""
+	return ""
 }
 
 // placed are the mounts that lie at their target.

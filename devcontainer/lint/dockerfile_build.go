@@ -186,7 +186,7 @@ func quotedArrays(v *rule.View) (out []rule.Finding) {
 				fmt.Sprintf("%s is no array: JSON has double quotes, and a shell gets this text", i.Name),
 				fmt.Sprintf("write %s %s", i.Name, strings.ReplaceAll(rest, "'", `"`))))
 		}
-		if f := misreadText(v, i); f.Message != "" {
+		if f := misreadText(i); f.Message != "" {
 			f.Place = v.AtDockerfile(i.Start, i.HeadEnd, "", "").Place
 			out = append(out, f)
 		}
@@ -196,7 +196,7 @@ func quotedArrays(v *rule.View) (out []rule.Finding) {
 
 // misreadText reports, without its place, a variable whose value begins with the equals sign, and an array that holds
 // a shell's line or operators, which no shell reads.
-func misreadText(v *rule.View, i *dockerfile.Instruction) rule.Finding {
+func misreadText(i *dockerfile.Instruction) rule.Finding {
 	var line instructions.ShellDependantCmdLine
 	switch c := i.Command.(type) {
 	case *instructions.EnvCommand:

@@ -27,13 +27,13 @@ type programs struct {
 	folder  string // the WORKDIR
 }
 
-// programsOf begins with an image; ok is false when nothing is known of it.
-func programsOf(image string) (p *programs, ok bool) {
+// programsOf begins with an image, of which nothing may be known.
+func programsOf(image string) *programs {
 	known, ok := baseimage.Of(image)
 	if !ok {
 		image = ""
 	}
-	return &programs{image: image, known: known, brought: map[string]bool{}, folder: "/"}, ok
+	return &programs{image: image, known: known, brought: map[string]bool{}, folder: "/"}
 }
 
 func (p *programs) lacks(name string) bool {
@@ -149,7 +149,7 @@ func programsMissing(v *rule.View) (out []rule.Finding) {
 		p := at[s.Parent].inherited()
 		if s.Parent == nil {
 			if image, known := s.Base().Image, s.Base().Known; known {
-				p, _ = programsOf(image)
+				p = programsOf(image)
 			}
 		}
 		at[s] = p
@@ -173,8 +173,7 @@ func programsMissing(v *rule.View) (out []rule.Finding) {
 	if v.Build != nil && v.Build.Final != nil {
 		return append(out, missingInHooks(v, at[v.Build.Final])...)
 	}
-	p, _ := programsOf(baseImage(v))
-	return append(out, missingInHooks(v, p)...)
+	return append(out, missingInHooks(v, programsOf(baseImage(v)))...)
 }
 
 // inherited is what a stage begins with that is made from another.

@@ -120,11 +120,12 @@ func (c *comparison) name(m jsonc.Member, rule, message, hint string) *Mismatch 
 
 // missing adds that something is not there, at the value that should have it, or
 // at the opening bracket of the file.
-func (c *comparison) missing(n *jsonc.Node, rule, message, hint string) *Mismatch {
+func (c *comparison) missing(n *jsonc.Node, rule, message, hint string) {
 	if n == c.root {
-		return c.add(n.Start, n.Start+1, "", rule, message, hint)
+		c.add(n.Start, n.Start+1, "", rule, message, hint)
+	} else {
+		c.at(n, rule, message, hint)
 	}
-	return c.at(n, rule, message, hint)
 }
 
 func (m *Mismatch) fix(edits []jsonc.Edit) { m.Edits = edits }

@@ -125,7 +125,7 @@ func modelKey(a *cli.App, o *SecretFlags) func(string) string {
 
 // resolveSecrets finds the values of a plan's secrets. All are there, or the run does not
 // start.
-func resolveSecrets(ctx context.Context, a *cli.App, plan *runplan.Plan) (map[string]string, error) {
+func resolveSecrets(ctx context.Context, plan *runplan.Plan) (map[string]string, error) {
 	if len(plan.Secrets)+len(plan.Keys) == 0 {
 		return nil, nil
 	}

@@ -189,7 +189,7 @@ func host(ctx context.Context, a *cli.App, o Options, plan *runplan.Plan) (*sand
 	if err != nil {
 		return nil, err
 	}
-	values, err := resolveSecrets(ctx, a, plan)
+	values, err := resolveSecrets(ctx, plan)
 	if err != nil {
 		return nil, err
 	}
