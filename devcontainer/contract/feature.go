@@ -65,30 +65,15 @@ func startsAsRoot(c *rule.View) bool {
 	if user, known := c.StartUser(); known {
 		return rule.IsRoot(user.Value)
 	}
-	return strings.HasPrefix(rights.RegistryName(baseImage(c)), officialImages)
+	return strings.HasPrefix(rights.RegistryName(c.BaseImage()), officialImages)
 }
 
 const officialImages = "docker.io/library/"
 
-// baseImage is the image that the container's is made of; "" = unknown.
-func baseImage(c *rule.View) string {
-	image, _ := c.Root.Member("image").Str()
-	if s := c.Composed.Dev(); s != nil {
-		image = s.Get("image").String()
-	}
-	if c.Build != nil && c.Build.Final != nil {
-		image = c.Build.Final.Base().Image
-	}
-	if strings.Contains(image, "$") {
-		return ""
-	}
-	return image
-}
-
 // userOf goes on with the hint to name a user: where Docker Hub's own images have one, and
 // where not, how to make it.
 func userOf(c *rule.View) string {
-	image := baseImage(c)
+	image := c.BaseImage()
 	official, ok := strings.CutPrefix(rights.RegistryName(image), officialImages)
 	add := "RUN useradd --create-home --uid 1000 dev"
 	if strings.Contains(image, "alpine") {

@@ -224,7 +224,7 @@ func installsGlobally(cmd *shell.Command) bool {
 // rootNeededInHooks reports hooks that install packages without sudo for a user that is not root.
 func rootNeededInHooks(v *rule.View) (out []rule.Finding) {
 	user, known := v.SessionUser()
-	if image, ok := baseimage.Of(baseImage(v)); ok && v.NamedUser() == nil && image.Session != "" && len(v.Of(rights.User,
+	if image, ok := baseimage.Of(v.BaseImage()); ok && v.NamedUser() == nil && image.Session != "" && len(v.Of(rights.User,
 		rights.Session)) == 0 {
 		user, known = image.Session, true
 	}

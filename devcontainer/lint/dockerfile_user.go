@@ -114,7 +114,7 @@ func userMissing(v *rule.View) (out []rule.Finding) {
 
 // imageUserMissing reports the user of a configuration, or of its service, that takes a known image as it is.
 func imageUserMissing(v *rule.View) []rule.Finding {
-	image := baseImage(v)
+	image := v.BaseImage()
 	of, known := baseimage.Of(image)
 	if !known || !of.Official() {
 		return nil

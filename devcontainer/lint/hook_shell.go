@@ -16,31 +16,9 @@ import (
 	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
-// baseImage is the image at the bottom of the container, as far as it is known: the one that the
-// configuration or its service names, or that the Dockerfile begins with. "" = it is not known.
-func baseImage(v *rule.View) string {
-	image := v.Root.Member("image").TextOr("")
-	dev := v.Composed.Dev()
-	switch {
-	case v.Build != nil:
-		if v.Build.Final == nil || !v.Build.Final.Base().Known {
-			return ""
-		}
-		image = v.Build.Final.Base().Image
-	case v.ByCompose() && dev != nil && dev.Get("build") == nil:
-		image = dev.Get("image").String()
-	case v.ByCompose():
-		return ""
-	}
-	if strings.Contains(image, "$") {
-		return ""
-	}
-	return image
-}
-
 // isDash reports whether /bin/sh, which runs hooks, is dash in the container (Debian, Ubuntu).
 func isDash(v *rule.View) bool {
-	if image, ok := baseimage.Of(baseImage(v)); !ok || image.Family != baseimage.Debian {
+	if image, ok := baseimage.Of(v.BaseImage()); !ok || image.Family != baseimage.Debian {
 		return false
 	}
 	return v.Build == nil || !replacesShell(v.Build.History())
@@ -132,12 +110,12 @@ func bashInHook(v *rule.View, property string, n *jsonc.Node) (out []rule.Findin
 	if property == "initializeCommand" || v.Kind() != devcontainer.ConfigFile || !isDash(v) {
 		return nil
 	}
-	known, _ := baseimage.Of(baseImage(v))
+	known, _ := baseimage.Of(v.BaseImage())
 	found := onlyOfBash(rights.Variable.ReplaceAllString(n.Text, "x"), withoutPipefail(known))
 	if found.what == "" {
 		return nil
 	}
-	f := v.AtValue(n, fmt.Sprintf("/bin/sh runs this command, which is dash in %s and does not know: %s", baseImage(v), found.what),
+	f := v.AtValue(n, fmt.Sprintf("/bin/sh runs this command, which is dash in %s and does not know: %s", v.BaseImage(), found.what),
 		`run it by bash: ["bash", "-c", "…"], or put it into a script`)
 	f.Severity = found.severity
 	return []rule.Finding{f}
@@ -180,7 +158,7 @@ func replacesShell(history []*dockerfile.Instruction) bool {
 
 // hookMissingSudo reports hooks that call sudo in an image that has none.
 func hookMissingSudo(v *rule.View) (out []rule.Finding) {
-	image := baseImage(v)
+	image := v.BaseImage()
 	of, _ := baseimage.Of(image)
 	lacks, sure := of.LacksSudo()
 	if !lacks || v.HasFeatures() || v.Kind() != devcontainer.ConfigFile {

@@ -114,7 +114,7 @@ func failsAgain(cmd *shell.Command) (what, instead string) {
 // to root unless the image has the folder.
 func rootsVolumes(v *rule.View) (out []rule.Finding) {
 	user, known := v.SessionUser()
-	if image, ok := baseimage.Of(baseImage(v)); ok && v.NamedUser() == nil && len(v.Of(rights.User, rights.Session)) == 0 &&
+	if image, ok := baseimage.Of(v.BaseImage()); ok && v.NamedUser() == nil && len(v.Of(rights.User, rights.Session)) == 0 &&
 		image.Session != "" {
 		user, known = image.Session, true
 	}

@@ -54,14 +54,14 @@ func literalVariables(v *rule.View) (out []rule.Finding) {
 				`no program is found with it; write "remoteEnv": {"PATH": "${containerEnv:PATH}:/more"}`)
 		}
 	}
-	mounts := rights.Texts(v.Root.Member("mounts"))
-	if v.ByCompose() { // which replaces them
-		mounts = nil
-	}
-	for _, n := range append(mounts, v.Root.Member("workspaceMount"), v.Root.Member("workspaceFolder")) {
-		if text, ok := n.Str(); ok {
-			report(text, v.AtValue(n, "", "").Place, diag.SeverityError, "write ${localEnv:HOME} or ${localWorkspaceFolder}")
+	const hint = "write ${localEnv:HOME} or ${localWorkspaceFolder}"
+	for _, r := range v.Of(rights.Mounted) {
+		if r.Notation == rights.Property && !v.ByCompose() { // which replaces them
+			report(r.Value, r.Place, diag.SeverityError, hint)
 		}
+	}
+	if n := v.Root.Member("workspaceFolder"); n != nil {
+		report(n.TextOr(""), v.AtValue(n, "", "").Place, diag.SeverityError, hint)
 	}
 	return out
 }
@@ -73,7 +73,7 @@ func hasSystemFolder(value string) bool {
 
 // lostPaths reports a PATH in which no program of the system is found.
 func lostPaths(v *rule.View) (out []rule.Finding) {
-	if strings.Contains(baseImage(v), "nix") { // whose programs lie elsewhere
+	if strings.Contains(v.BaseImage(), "nix") { // whose programs lie elsewhere
 		return nil
 	}
 	out = hostsPaths(v)
@@ -228,16 +228,9 @@ func runArguments(v *rule.View) []rule.Finding {
 
 // imageNames reports names of images that no registry can have.
 func imageNames(v *rule.View) (out []rule.Finding) {
-	if n := v.Root.Member("image"); n != nil {
-		if message, hint := imageRefused(n.TextOr("")); message != "" {
-			out = append(out, v.AtValue(n, message, hint))
-		}
-	}
-	if s := v.Composed.Dev(); s != nil && s.Get("build") == nil {
-		if n := s.Get("image"); n != nil {
-			if message, hint := imageRefused(n.String()); message != "" {
-				out = append(out, rule.AtCompose(n, message, hint))
-			}
+	for _, r := range v.Of(rights.Image) {
+		if message, hint := imageRefused(r.Value); message != "" && r.Own() {
+			out = append(out, rule.AtRight(r, message, hint))
 		}
 	}
 	for _, i := range builtFrom(v) {

@@ -30,8 +30,8 @@ func policyRegistries(v *rule.View) []rule.Finding {
 	property := func(name string, n *jsonc.Node) {
 		image(name, rights.Place{Doc: v.Config, Start: n.Start, End: n.End, Pointer: n.Pointer})
 	}
-	if n := v.Root.Member("image"); n != nil && n.Kind == jsonc.String && !builds(v) {
-		property(n.Text, n)
+	for _, r := range v.Of(rights.Image) {
+		image(r.Value, r.Place)
 	}
 	for _, s := range imagesOf(v, v.Build) {
 		image(s.name, s.at)
@@ -52,7 +52,7 @@ func policyRegistries(v *rule.View) []rule.Finding {
 		}
 	}
 	for _, s := range v.ComposeServices() {
-		for _, i := range serviceImages(v, s) {
+		for _, i := range serviceBuild(v, s) {
 			image(i.name, i.at)
 		}
 	}
@@ -87,16 +87,13 @@ func imagesOf(v *rule.View, b *devcontainer.Build) (out []namedImage) {
 	return out
 }
 
-// serviceImages returns what a service and its build take something from.
-func serviceImages(v *rule.View, s *compose.Service) (out []namedImage) {
+// serviceBuild returns the images that the build of a service takes something from.
+func serviceBuild(v *rule.View, s *compose.Service) (out []namedImage) {
 	add := func(name string, n *compose.Node) {
 		out = append(out, namedImage{name, rights.Place{Doc: n.Doc, Start: n.Start, End: n.End}})
 	}
 	b := s.Get("build")
 	context, file, target, builds := s.Build()
-	if n := s.Get("image"); !builds && n != nil {
-		add(n.String(), n)
-	}
 	for _, n := range b.Get("cache_from").Scalars() {
 		add(cacheSource(n.Text), n)
 	}

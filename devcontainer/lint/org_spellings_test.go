@@ -33,6 +33,9 @@ func TestPolicyThroughEverySpelling(t *testing.T) {
 		tree                    devcontainer.Memory
 	}{
 		{"image by a variable's default", registries, `{"image": "${localEnv:IMAGE:ghcr.io/acme/a}"}`, "SBX606", nil},
+		{"image that wins over Compose", registries, `{"image": "evil/x", "dockerComposeFile": "c.yml", "service": "s", "workspaceFolder": "/"}`, "SBX606", devcontainer.Memory{compose: "services: {s: {image: ghcr.io/acme/a}}\n"}},
+		{"image that a Dockerfile wins over", registries, `{"image": "evil/x", "build": {"dockerfile": "Dockerfile"}}`, "", devcontainer.Memory{file: sound}},
+		{"image that a build of Compose makes", registries, composed, "", devcontainer.Memory{compose: "services: {s: {image: evil/x, build: .}}\n", file: sound}},
 		{"FROM", registries, built, "SBX606", devcontainer.Memory{file: "FROM debian:13\n"}},
 		{"FROM that is allowed", registries, built, "", devcontainer.Memory{file: sound}},
 		{"FROM of a stage that is copied from", registries, built, "SBX606", devcontainer.Memory{file: "FROM evil/x AS a\n" + sound + "COPY --from=a /x /x\n"}},

@@ -173,7 +173,7 @@ func programsMissing(v *rule.View) (out []rule.Finding) {
 	if v.Build != nil && v.Build.Final != nil {
 		return append(out, missingInHooks(v, at[v.Build.Final])...)
 	}
-	return append(out, missingInHooks(v, programsOf(baseImage(v)))...)
+	return append(out, missingInHooks(v, programsOf(v.BaseImage()))...)
 }
 
 // inherited is what a stage begins with that is made from another.

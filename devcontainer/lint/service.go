@@ -35,7 +35,7 @@ func serviceEnds(v *rule.View) []rule.Finding {
 			return nil
 		}
 	}
-	image := baseImage(v)
+	image := v.BaseImage()
 	if of, _ := baseimage.Of(image); !of.EndsAlone() {
 		return nil
 	}
@@ -52,7 +52,7 @@ func serviceEnds(v *rule.View) []rule.Finding {
 // shell or an interpreter without a terminal, or a command of the Dockerfile that ends as soon.
 func imageEnds(v *rule.View) []rule.Finding {
 	n := v.Root.Member("overrideCommand")
-	image := baseImage(v)
+	image := v.BaseImage()
 	if of, _ := baseimage.Of(image); !n.Is(false) || !of.EndsAlone() || v.HasFeatures() ||
 		slices.ContainsFunc(v.Of(rights.Entrypoint, rights.Command), func(r rights.Right) bool { return r.Notation != rights.Dockerfile }) ||
 		slices.ContainsFunc(v.RunArgs, func(a rights.Arg) bool { return a.Flag == "tty" || a.Flag == "interactive" || a.Flag == "entrypoint" }) {

@@ -11,26 +11,12 @@ import (
 	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
-// startImages returns the images that the configuration and its services start
-// from without a digest, where a name does not depend on a variable and no build
-// only gives it to its result.
-func startImages(v *rule.View) (out []namedImage) {
-	add := func(name string, at rights.Place) {
-		if _, _, digest := rights.SplitImage(name); name != "" && digest == "" {
-			out = append(out, namedImage{name, at})
-		}
-	}
-	for _, s := range v.ComposeServices() {
-		n := s.Get("image")
-		if _, _, _, builds := s.Build(); !builds && !strings.Contains(n.String(), "$") {
-			add(n.String(), rule.ComposePlace(n))
-		}
-	}
-	n := v.Root.Member("image")
-	if s, ok := n.Str(); ok && !strings.Contains(s, "${") && !builds(v) {
-		add(s, v.AtValue(n, "", "").Place)
-	}
-	return out
+// changingImages returns the images without a digest whose names depend on no variable.
+func changingImages(v *rule.View) []rights.Right {
+	return slices.DeleteFunc(v.Of(rights.Image), func(r rights.Right) bool {
+		_, _, digest := rights.SplitImage(r.Value)
+		return r.Value == "" || digest != "" || strings.Contains(r.Value, "$")
+	})
 }
 
 // The words for an image that can change, whichever file names it.
@@ -50,9 +36,9 @@ func hintVersion(image string) string {
 
 // unpinnedImages reports images that can become others under the same name.
 func unpinnedImages(v *rule.View) (out []rule.Finding) {
-	for _, i := range startImages(v) {
-		if _, tag, _ := rights.SplitImage(i.name); tag != "" && tag != "latest" {
-			out = append(out, rule.Finding{Place: i.at, Message: unpinnedMessage(i.name), Hint: hintDigest, Offer: pinOf(v, i)})
+	for _, r := range changingImages(v) {
+		if _, tag, _ := rights.SplitImage(r.Value); tag != "" && tag != "latest" {
+			out = append(out, pinned(r, unpinnedMessage(r.Value), hintDigest))
 		}
 	}
 	return out
@@ -60,26 +46,21 @@ func unpinnedImages(v *rule.View) (out []rule.Finding) {
 
 // floatingImages reports images that are whatever is newest.
 func floatingImages(v *rule.View) (out []rule.Finding) {
-	for _, i := range startImages(v) {
-		if name, tag, _ := rights.SplitImage(i.name); tag == "" || tag == "latest" {
-			out = append(out, rule.Finding{Place: i.at, Message: newestMessage(name), Hint: hintVersion(name), Offer: pinOf(v, i)})
+	for _, r := range changingImages(v) {
+		if name, tag, _ := rights.SplitImage(r.Value); tag == "" || tag == "latest" {
+			out = append(out, pinned(r, newestMessage(name), hintVersion(name)))
 		}
 	}
 	return out
 }
 
-// pinOf offers to pin an image that the configuration itself names.
-func pinOf(v *rule.View, i namedImage) (none rule.Offer) {
-	if n := v.Root.Member("image"); n != nil && i.at.Doc == v.Config && i.at.Start == n.Start {
-		return rule.Offer{Image: i.name}
+// pinned is a finding at an image. It offers to pin one that the configuration itself names.
+func pinned(r rights.Right, message, hint string) rule.Finding {
+	f := rule.AtRight(r, message, hint)
+	if r.Notation == rights.Property {
+		f.Offer = rule.Offer{Image: r.Value}
 	}
-	return none
-}
-
-// builds reports whether a Dockerfile or Compose wins over the image.
-func builds(c *rule.View) bool {
-	return c.Root.Member("dockerFile") != nil || c.Root.Member("build").Member("dockerfile") != nil ||
-		c.Root.Member("dockerComposeFile") != nil
+	return f
 }
 
 var exactVersion = lazyregexp.New(`^v?\d+\.\d+\.\d+`)

@@ -57,6 +57,9 @@ func (s service) rights() {
 	if n := s.Get("privileged"); n.True() {
 		s.right(Privileged, "privileged", n, "", "")
 	}
+	if _, _, _, built := s.Build(); !built && s.Get("image") != nil { // a build only gives its result that name
+		s.right(Image, "image", s.Get("image"), "", s.Get("image").String())
+	}
 	if n := s.Get("init"); n.True() {
 		s.right(Init, "init", n, "", "")
 	}

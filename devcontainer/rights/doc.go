@@ -1,5 +1,5 @@
 // Package rights lists what a dev container gets of the machine that it runs
-// on: capabilities, mounts, devices, namespaces, variables, ports; and who and what
+// on: capabilities, mounts, devices, namespaces, variables, ports; the image; and who and what
 // starts in it. The same right can be written as a property of devcontainer.json, as an
 // option of docker run, in a Compose file, or in the metadata of a Feature or of a label.
 // Here each notation is read once, into one list that says what and where.

@@ -110,6 +110,10 @@ func (l *lister) properties() {
 	if l.ByCompose {
 		return
 	}
+	built := root.Member("dockerFile") != nil || root.Member("build").Member("dockerfile") != nil // which wins over the image
+	if n := root.Member("image"); n != nil && n.Kind == jsonc.String && !built {
+		right("image", n, Image, "", n.Text)
+	}
 	if n := root.Member("workspaceMount"); n != nil && n.Kind == jsonc.String {
 		l.add(Right{Kind: Mounted, Value: n.Text, Mount: ParseMount(n.Text), Key: "workspaceMount", Place: placeOf(l.Config, n)})
 	}

@@ -43,6 +43,7 @@ const (
 	Command                 // Words: what the entrypoint gets, or the first process without one
 	Init                    // a process of the engine's is the first one, and starts the entrypoint
 	Installed               // Name: a Feature; Value: the one that depends on it, or ""; Node: its metadata, or nil
+	Image                   // Value: the image that the container is made from; none where one is built
 )
 
 // Notation is where a right is written.

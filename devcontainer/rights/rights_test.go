@@ -71,6 +71,10 @@ func TestList(t *testing.T) {
 			`0 privileged @ true`, `1 capAdd NET_RAW @ "cap_net_raw"`, `2 securityOpt label=disable @ "label=disable"`, `5 mounts bind /a:/b @ "type=bind,src=/a,dst=/b"`,
 			`10 containerEnv A b @ "b"`, `11 remoteEnv T ${localEnv:TOKEN} TOKEN @ "${localEnv:TOKEN}"`, `16 containerUser dev @ "dev"`, `18 initializeCommand x @ "x"`,
 			`12 args C d @ "d"`, `5 workspaceMount bind /w:/v @ "type=bind,source=/w,target=/v"`, `14 appPort number 80 @ 80`, `14 appPort 1:2 @ "1:2"`}},
+		{"the image", `{"image": "a:1"}`, nil, []string{`28 image a:1 @ "a:1"`}},
+		{"an image that a Dockerfile wins over", `{"image": "a:1", "dockerFile": "Dockerfile"}`, nil, nil},
+		{"images of Compose", `{"runArgs": []}`, map[string]string{"compose.yaml": "services:\n  app: {image: a:1}\n  db: {image: b:2}\n  made: {image: c:3, build: .}\n"}, []string{
+			`28 image a:1 @ a:1`, `28 image b:2 (next) @ b:2`}},
 		{"options", `{"runArgs": ["--privileged=false", "--cap-add", "all", "-v/a:/b:ro", "-e", "T", "--net=host", "--tmpfs", "/t:rw", "--sysctl", "net/ipv4/ip_forward=1", "-P"], "build": {"options": ["--build-arg", "T"]}}`, nil, []string{
 			`17 build-arg build-arg T @ "--build-arg"`, `12 build-arg T T @ "--build-arg"`, `1 cap-add ALL @ "--cap-add"`, `5 volume bind /a:/b @ "-v/a:/b:ro"`, `10 env T T @ "-e"`,
 			`3 network network host @ "--net=host"`, `5 tmpfs tmpfs :/t @ "--tmpfs"`, `15 sysctl net.ipv4.ip_forward 1 @ "--sysctl"`, `14 publish-all * @ "-P"`}},

@@ -65,6 +65,22 @@ func (v *View) ServiceMounts() []rights.Right {
 	})
 }
 
+// BaseImage is the image at the bottom of the container: the one that the configuration or its service
+// names, or that the Dockerfile begins with. "" = it is not known.
+func (v *View) BaseImage() (image string) {
+	if v.Build != nil {
+		if v.Build.Final != nil && v.Build.Final.Base().Known {
+			image = v.Build.Final.Base().Image
+		}
+	} else if i := slices.IndexFunc(v.Rights, func(r rights.Right) bool { return r.Kind == rights.Image && r.Own() }); i >= 0 {
+		image = v.Rights[i].Value
+	}
+	if strings.Contains(image, "$") {
+		return ""
+	}
+	return image
+}
+
 // Check is one rule's look at a project.
 type Check func(v *View) []Finding
 
