@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/json"
@@ -10,7 +9,6 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/org/claude-sandbox/credproxy"
@@ -51,14 +49,8 @@ type keyHolder struct {
 	ended  chan struct{}
 
 	bindings []credential.Binding
-
-	mu   sync.Mutex
-	used map[string]map[credential.Requests]int // by key, without their counts
+	tally    credential.Tally
 }
-
-// maxKindsOfUse bounds the kinds of requests with a key that are counted apart. Paths are
-// the agent's words.
-const maxKindsOfUse = 500
 
 // openKeys gives the firewall, which is verified, the way to the keys of the plan. nil =
 // it has none.
@@ -80,8 +72,8 @@ func openKeys(ctx context.Context, e *engine.Engine, sidecar string, p *runplan.
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoStart, err)
 	}
-	k := &keyHolder{stderr: newTail(), ended: make(chan struct{}), bindings: p.Bindings(), used: map[string]map[credential.Requests]int{}}
-	k.server = relay.NewKeyServer(keys, s.roots(), k.note)
+	k := &keyHolder{stderr: newTail(), ended: make(chan struct{}), bindings: p.Bindings()}
+	k.server = relay.NewKeyServer(keys, s.roots(), k.tally.Note)
 	k.stream = tunnel.NewConn(stream.Conn(k.stderr))
 	go func() { k.server.Serve(k.stream); close(k.ended) }()
 	timeout := time.NewTimer(readyTimeout)
@@ -100,40 +92,12 @@ func openKeys(ctx context.Context, e *engine.Engine, sidecar string, p *runplan.
 	return nil, fmt.Errorf("%w: giving the firewall the way to the keys: %w: %s", ErrNoStart, err, strings.TrimSpace(k.stderr.String()))
 }
 
-// note counts the use of a key.
-func (k *keyHolder) note(name, host, operation string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	kinds := k.used[name]
-	if kinds == nil {
-		kinds = map[credential.Requests]int{}
-		k.used[name] = kinds
-	}
-	kind := credential.Requests{Host: host, Operation: operation}
-	if _, known := kinds[kind]; !known && len(kinds) >= maxKindsOfUse {
-		kind.Operation = ""
-	}
-	kinds[kind]++
-}
-
 // uses returns what each key did. Paths of requests are without secrets of the run.
 func (k *keyHolder) uses(clean func(string) string) (all []credential.Use) {
 	if k == nil {
 		return nil
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, b := range k.bindings {
-		use := credential.Use{Binding: b}
-		for kind, n := range k.used[b.Name] {
-			use.Requests = append(use.Requests, credential.Requests{Host: kind.Host, Operation: clean(kind.Operation), Count: n})
-		}
-		slices.SortFunc(use.Requests, func(a, b credential.Requests) int {
-			return cmp.Or(b.Count-a.Count, strings.Compare(a.Host, b.Host), strings.Compare(a.Operation, b.Operation))
-		})
-		all = append(all, use)
-	}
-	return all
+	return k.tally.Uses(k.bindings, clean)
 }
 
 // maxOperations bounds what is said of the use of a key.

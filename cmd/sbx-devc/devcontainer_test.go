@@ -41,6 +41,7 @@ type devProject struct {
 	owner, as *int
 	docker    string
 	world     *outside
+	env       []string // more variables of the official CLI
 }
 
 // newDevProject makes a repository, runs init in it and points the container's
@@ -127,7 +128,7 @@ func (p *devProject) official(ctx context.Context, command string, args ...strin
 	}
 	args = append(append(program, command, "--workspace-folder", p.dir), args...)
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-	cmd.Env = append(os.Environ(), "TMPDIR="+p.tmp)
+	cmd.Env = append(append(os.Environ(), "TMPDIR="+p.tmp), p.env...)
 	if p.as != nil { // the CLI asks for a name, which a user of a real machine has
 		fake := filepath.Join(p.tmp, "id")
 		if err := os.WriteFile(fake, []byte("#!/bin/sh\n[ \"$*\" = '-u -n' ] && exec echo other\nexec /usr/bin/id \"$@\"\n"), 0o755); err != nil {

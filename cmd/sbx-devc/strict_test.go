@@ -50,8 +50,11 @@ func TestStrictDevcontainer(t *testing.T) {
 	t.Parallel()
 	p := newStrictProject(t)
 	p.sbx("validate", p.dir)
+	site, authority := newKeyedSite(t, p.world.addr, strictKey)
+	p.addKeys(authority)
 	if outcome, log := p.up(); outcome != "success" {
-		t.Fatalf("devcontainer up: %s\n%s", outcome, log)
+		said, _ := p.try(p.docker, "logs", p.service("firewall"))
+		t.Fatalf("devcontainer up: %s\n%s\nthe firewall: %s", outcome, log, said)
 	}
 	url := fmt.Sprintf("http://allowed.example:%d/", p.world.allowed)
 	attacks := []attack{
@@ -90,6 +93,7 @@ func TestStrictDevcontainer(t *testing.T) {
 		}
 	}
 	t.Run("Up", check)
+	t.Run("Keys", func(t *testing.T) { testStrictKeys(t, &strictProject{p.in(t), p.compose}, site) })
 
 	// The firewall's system is read-only, so the change lives as long as it does.
 	t.Run("AllowWhileItRuns", func(t *testing.T) {

@@ -33,7 +33,13 @@ type handler struct {
 	options   runOptions
 	reach     tamper.Who // who must not be able to change the policy file
 	resolvers live.Resolvers
+	keys      *keyring // nil where a policy's keys are not used here
+	unwritten *unwritten
 }
+
+// unwritten is a policy that is in force and could not be written into its file. It is
+// good for as long as the file holds what it was made of.
+type unwritten struct{ of, source []byte }
 
 // handle carries a request out, with its output in the response.
 func (h handler) handle(r control.Request) control.Response {
@@ -125,6 +131,7 @@ func (h handler) reload(ctx context.Context, p *program) error {
 	if err := h.enforce(ctx, p, next); err != nil {
 		return err
 	}
+	*h.unwritten = unwritten{}
 	fmt.Fprintln(p.stderr, "sbx-init: the policy is in force")
 	return nil
 }
@@ -132,6 +139,9 @@ func (h handler) reload(ctx context.Context, p *program) error {
 // enforce puts a policy in force and shows it to the agent. Meanwhile the firewall
 // does not count as verified.
 func (h handler) enforce(ctx context.Context, p *program, next policyFile) error {
+	if h.keys != nil {
+		next.Keys = h.keys.bind(p, next)
+	}
 	if err := unmarkVerified(); err != nil {
 		return err
 	}
@@ -163,7 +173,11 @@ func (h handler) amend(ctx context.Context, p *program, input []byte) error {
 	if err != nil {
 		return err
 	}
-	amended, err := settings.ParseFile(path, src, listsOf(path, &h.reach)).Amend(change)
+	inForce := src
+	if h.unwritten.source != nil && bytes.Equal(h.unwritten.of, src) {
+		inForce = h.unwritten.source
+	}
+	amended, err := settings.ParseFile(path, inForce, listsOf(path, &h.reach)).Amend(change)
 	if err != nil {
 		return exitWith(exitcode.Config, err)
 	}
@@ -176,9 +190,11 @@ func (h handler) amend(ctx context.Context, p *program, input []byte) error {
 		return err
 	}
 	answer := control.Amended{Network: next.network}
+	*h.unwritten = unwritten{}
 	if !bytes.Equal(src, amended.Source) {
 		if err := atomicfile.Replace(path, src, amended.Source); err != nil {
 			answer.Lost = err.Error()
+			*h.unwritten = unwritten{src, amended.Source}
 		}
 	}
 	return json.NewEncoder(p.stdout).Encode(answer)

@@ -32,6 +32,8 @@ const usage = `usage: sbx-init COMMAND
         the same for a network namespace that other containers join; starts nothing.
         --process-lookup: their first process is 'sbx-init reap', and is asked for the
         processes behind what was decided
+        --publish FILE, named ca.pem: where 'reap --trust=FILE' finds the certificates
+        by which the TLS of hosts is opened
         --lifeline: standard input is the supervisor; this and what is tied to it
         ends with it, in its silence, or TIME (such as 30m) after 'reap' began. The
         first line of the output says that the network is closed, and 'reap' may begin
@@ -40,7 +42,9 @@ const usage = `usage: sbx-init COMMAND
   reap [--lifeline | --deadline TIME] -- CMD [ARG...]
         be the first process of a container without capabilities: start CMD, collect
         orphans, tell the firewall whose a connection is, and be out of CMD's reach
-        (its user cannot trace, read or end this one); --lifeline: start CMD when the
+        (its user cannot trace, read or end this one); --trust=FILE: keep
+        /run/sbx-trust, where the certificates in FILE stand behind those of the image,
+        also when FILE comes later; --lifeline: start CMD when the
         firewall's supervisor says so, and end with the firewall;
         --deadline: end after TIME, such as 30s
   run and reap end everything with exit code 71 when a read-only mount is taken away

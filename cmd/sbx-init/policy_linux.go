@@ -26,6 +26,7 @@ const maxPolicyBytes = 1 << 20
 // policyFile is a policy file that was understood.
 type policyFile struct {
 	network firewall.Network
+	secrets []settings.Secret
 	live.Policy
 }
 
@@ -72,7 +73,8 @@ func (p *program) judgePolicy(file *settings.File, more []netip.Prefix) (policyF
 		hash.Write(file.Lists[name])
 	}
 	sum, parsed := hex.EncodeToString(hash.Sum(nil)), file.Settings
-	return policyFile{parsed.Network, live.Policy{Policy: parsed.Policy().Around(around), File: file.Path, SHA256: sum, Around: around}}, nil
+	return policyFile{parsed.Network, parsed.Secrets, live.Policy{
+		Policy: parsed.Policy().Around(around), File: file.Path, SHA256: sum, Around: around}}, nil
 }
 
 // readPolicyFile reads one file, after it made sure that who cannot change it.

@@ -42,6 +42,7 @@ type reapOptions struct {
 	mounts   bool
 	delivery bool
 	trust    bool
+	trustIn  string // the file with the certificates, which may come later; "" = it is in the audit log's folder
 	command  []string
 }
 
@@ -54,7 +55,13 @@ func parseReap(args []string) (reapOptions, error) {
 	fs.Int64Var(&o.disk, "disk", 0, "")
 	fs.BoolVar(&o.mounts, "mounts", false, "")
 	fs.BoolVar(&o.delivery, "delivery", false, "")
-	fs.BoolVar(&o.trust, "trust", false, "")
+	fs.BoolFunc("trust", "", func(file string) error {
+		o.trust = true
+		if file != "true" { // which is --trust alone
+			o.trustIn = file
+		}
+		return nil
+	})
 	rest, err := parseFlags(fs, flags)
 	switch {
 	case err != nil:
@@ -105,8 +112,11 @@ func (p *program) reap(args []string) error {
 		return err
 	}
 	if o.trust {
-		// The firewall is ready, so the file is there.
+		// Without a name of its own: the firewall is ready, so the file is there.
 		certificates := cabundle.Trust{File: filepath.Join(filepath.Dir(defaultAudit), cabundle.Published), Warn: p.printWarning}
+		if o.trustIn != "" {
+			certificates.File, certificates.Later = o.trustIn, true
+		}
 		if err := certificates.Follow(); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,6 +49,7 @@ type runOptions struct {
 	policy   string
 	user     string // "" = defaultUser
 	audit    string
+	publish  string         // the file that other containers have the certificates from; "" = in the audit log's folder
 	around   []netip.Prefix // in addition to what the namespace shows, such as the host's own addresses
 	sidecar  bool
 	askAgent bool // of the sidecar's: the first process of the agent's container answers
@@ -73,6 +75,7 @@ func parseRun(args []string) (runOptions, error) {
 	fs.StringVar(&o.policy, "policy", "", "")
 	fs.StringVar(&o.user, "user", "", "")
 	fs.StringVar(&o.audit, "audit", defaultAudit, "")
+	fs.StringVar(&o.publish, "publish", "", "")
 	fs.Func("around", "", addPrefixes(&o.around))
 	fs.BoolVar(&o.sidecar, "sidecar", false, "")
 	fs.BoolVar(&o.askAgent, "process-lookup", false, "")
@@ -94,6 +97,8 @@ func parseRun(args []string) (runOptions, error) {
 		return o, usageError("run: --user names no user")
 	case o.sidecar && (found || userGiven):
 		return o, usageError("run: --sidecar starts no command and takes neither one nor --user")
+	case o.publish != "" && (!o.sidecar || filepath.Base(o.publish) != cabundle.Published):
+		return o, usageError("run: --publish takes a file named %s, together with --sidecar", cabundle.Published)
 	case o.askAgent && !o.sidecar:
 		return o, usageError("run: --process-lookup requires --sidecar; without it processes are visible already")
 	case o.lifeline && !o.sidecar:
@@ -149,6 +154,11 @@ func (p *program) run(args []string) (err error) {
 			p.printWarning(fmt.Errorf("the audit log is not complete: %w", err))
 		}
 	}()
+	var keys *keyring
+	if o.sidecar && !o.lifeline { // which is a run's, whose keys are in another process
+		keys = new(keyring)
+		in.policy.Keys = keys.bind(p, in.policy)
+	}
 	firewall, err := p.open(ctx, o, in, live.Options{
 		Kernel: k, Resolvers: in.resolvers, Topology: o.topology(), Record: log.Record, Lookup: log.lookup,
 		Programs: first.Children.Pause, Tell: p.printError, Warn: p.printWarning,
@@ -157,7 +167,7 @@ func (p *program) run(args []string) (err error) {
 		return err
 	}
 	closeFirewall = firewall.Close
-	begin, err := announce(o, in, firewall)
+	begin, err := announce(o, in, keys, firewall)
 	if err != nil {
 		return err
 	}
@@ -198,7 +208,7 @@ func (p *program) firstProcess(o runOptions) (*initproc.Init, error) {
 
 // open opens the firewall, with the files next to the audit log that it writes.
 func (p *program) open(ctx context.Context, o runOptions, in inputs, options live.Options) (*live.Firewall, error) {
-	certificates := cabundle.Trust{File: filepath.Join(filepath.Dir(o.audit), cabundle.Published), Warn: p.printWarning}
+	certificates := cabundle.Trust{File: cmp.Or(o.publish, filepath.Join(filepath.Dir(o.audit), cabundle.Published)), Warn: p.printWarning}
 	if err := os.Remove(certificates.File); err != nil && !errors.Is(err, fs.ErrNotExist) { // an earlier start's
 		return nil, err
 	}
@@ -209,7 +219,7 @@ func (p *program) open(ctx context.Context, o runOptions, in inputs, options liv
 
 // announce says that the rules were verified, and makes the way by which root asks the
 // firewall for more. begin serves it.
-func announce(o runOptions, in inputs, firewall *live.Firewall) (begin func(), err error) {
+func announce(o runOptions, in inputs, keys *keyring, firewall *live.Firewall) (begin func(), err error) {
 	if err := markVerified(in.policy.Mode()); err != nil {
 		return nil, err
 	}
@@ -222,7 +232,7 @@ func announce(o runOptions, in inputs, firewall *live.Firewall) (begin func(), e
 		return nil, err
 	}
 	return func() {
-		go control.Serve(socket, handler{firewall, o, in.reach, in.resolvers}.handle, refuse)
+		go control.Serve(socket, handler{firewall, o, in.reach, in.resolvers, keys, new(unwritten)}.handle, refuse)
 		go firewall.Keep()
 	}, nil
 }

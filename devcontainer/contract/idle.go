@@ -1,6 +1,11 @@
 package contract
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -13,7 +18,8 @@ type idleKey struct {
 	instead string // where a dev container says the same
 }
 
-// idleKeys are all but network, which is what sbx-init reads.
+// idleKeys are all but network, which is what sbx-init reads. Of secrets it reads keys, in a
+// container of its own.
 var idleKeys = []idleKey{
 	{"workspace", "a dev container protects what its mounts lay over themselves, readonly"},
 	{"mounts", `use "mounts" in devcontainer.json`},
@@ -31,6 +37,15 @@ var idleKeys = []idleKey{
 // container reads it, which devc says. They are notes, because one file may serve
 // sbx-devc run as well.
 func IdleSettings(doc *jsonc.Document, devc bool) []diag.Finding {
+	return idle(doc, devc, func(*jsonc.Node) (message, hint string) {
+		return "in the dev container this key goes with no request: sbx-devc run and the Action hold keys, and nothing does here",
+			"work on what needs it in claude-strict, or in sbx-devc run; do not pass it into the container instead, " +
+				"where the agent can read it"
+	})
+}
+
+// idle is IdleSettings, where whyNot says what is wrong with a key; "" = nothing is.
+func idle(doc *jsonc.Document, devc bool, whyNot func(key *jsonc.Node) (message, hint string)) []diag.Finding {
 	if !devc || doc == nil || doc.Root == nil {
 		return nil
 	}
@@ -42,11 +57,11 @@ func IdleSettings(doc *jsonc.Document, devc bool) []diag.Finding {
 		}
 		keys := boundSecrets(key.name, n)
 		for _, e := range keys {
-			out = append(out, doc.Finding(e.Start, e.End, diag.Finding{
-				Rule: "SBX825", Severity: diag.SeverityNote, Pointer: e.Pointer,
-				Message: "in the dev container this key goes with no request: sbx-devc run and the Action hold keys, and nothing does here",
-				Hint:    "work on what needs it in sbx-devc run; do not pass it into the container instead, where the agent can read it",
-			}))
+			if message, hint := whyNot(e); message != "" {
+				out = append(out, doc.Finding(e.Start, e.End, diag.Finding{
+					Rule: "SBX825", Severity: diag.SeverityNote, Pointer: e.Pointer, Message: message, Hint: hint,
+				}))
+			}
 		}
 		if len(keys) > 0 && len(keys) == len(n.Elements) {
 			continue
@@ -71,10 +86,45 @@ func boundSecrets(name string, list *jsonc.Node) (keys []*jsonc.Node) {
 
 // idleSettings reports those of the dev container's sandbox.jsonc.
 func idleSettings(v *rule.View) (out []rule.Finding) {
-	for _, f := range IdleSettings(v.Settings, true) {
+	findings := IdleSettings(v.Settings, true)
+	if firewall := firewallService(v); firewall != nil {
+		findings = idle(v.Settings, true, func(key *jsonc.Node) (message, hint string) { return unheldKey(key, firewall) })
+	}
+	for _, f := range findings {
 		n := v.Settings.Root.Find(f.Pointer)
 		out = append(out, rule.Finding{Place: rights.Place{Doc: v.Settings, Start: n.Start, End: n.End, Pointer: n.Pointer},
 			Message: f.Message, Hint: f.Hint, Severity: f.Severity})
 	}
 	return out
+}
+
+// firewallService is the service whose network the dev container joins, where sbx-init has
+// the firewall and holds keys; nil = there is none.
+func firewallService(v *rule.View) *compose.Service {
+	dev := v.Composed.Dev()
+	if dev == nil {
+		return nil
+	}
+	name, _ := strings.CutPrefix(dev.Get("network_mode").String(), "service:")
+	return v.Composed.Project.Service(name)
+}
+
+// unheldKey says why a firewall in a service of its own does not use a key; "" = it does.
+func unheldKey(key *jsonc.Node, firewall *compose.Service) (message, hint string) {
+	name, _ := key.Member("name").Str()
+	from, written := key.Member("from").Str()
+	variable, isVariable := strings.CutPrefix(from, "env:")
+	if !written {
+		variable, isVariable = name, true
+	}
+	if !isVariable {
+		return "in the dev container this key goes with no request: there its value comes from a variable of the firewall's service alone",
+			`write "from": "env:NAME", or work on what needs it in sbx-devc run`
+	}
+	given := firewall.Get("environment").Variables()
+	if slices.ContainsFunc(given, func(g compose.Variable) bool { return g.Name == variable }) {
+		return "", ""
+	}
+	return fmt.Sprintf("in the dev container this key goes with no request: the service %s has no variable %s", firewall.Name, variable),
+		fmt.Sprintf(`give it to that service, and to no other: environment: {%s: "${%[1]s:-}"}`, variable)
 }

@@ -76,3 +76,32 @@ func TestKeysWithoutEffect(t *testing.T) {
 		}
 	}
 }
+
+// A firewall in a service of its own holds the keys for which it has a variable. A variable of a
+// key in the agent's service is one that inspect shows, whatever its name.
+func TestKeysInTheFirewallsService(t *testing.T) {
+	for name, tt := range map[string]struct{ firewall, agent, from, want string }{
+		"held":             {`APP_KEY: "${APP_KEY:-}"`, `A: b`, `, "from": "env:APP_KEY"`, ""},
+		"by its own name":  {`app: "${app:-}"`, `A: b`, ``, ""},
+		"no variable":      {`OTHER: x`, `A: b`, `, "from": "env:APP_KEY"`, "SBX825 the service firewall has no variable APP_KEY"},
+		"another source":   {`APP_KEY: x`, `A: b`, `, "from": "op://a/b/c"`, "SBX825 from a variable of the firewall's service alone"},
+		"the agent has it": {`APP_KEY: "${APP_KEY:-}"`, `APP_KEY: "${APP_KEY:-}"`, `, "from": "env:APP_KEY"`, "SBX502 APP_KEY of the host"},
+	} {
+		tree := devcontainer.Memory{
+			".devcontainer/sandbox.jsonc": `{"network": {"allow": ["git:github.com/acme/app"]},
+				"secrets": [{"name": "app"` + tt.from + `, "for": "git:github.com/acme/app"}]}`,
+			".devcontainer/compose.yaml": "services:\n  firewall:\n    image: a:1\n    environment: {" + tt.firewall + "}\n" +
+				"  agent:\n    image: a:1\n    network_mode: service:firewall\n    environment: {" + tt.agent + "}\n",
+		}
+		var got []string
+		for _, f := range lint.Check(load(t, tree, `{"dockerComposeFile": "compose.yaml", "service": "agent"}`)) {
+			if f.Rule == "SBX825" || f.Rule == "SBX502" {
+				got = append(got, f.Rule+" "+f.Message)
+			}
+		}
+		rule, message, _ := strings.Cut(tt.want, " ")
+		if len(got) > 1 || (len(got) == 1) != (tt.want != "") || len(got) == 1 && (!strings.HasPrefix(got[0], rule) || !strings.Contains(got[0], message)) {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}

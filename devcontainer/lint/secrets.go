@@ -40,16 +40,31 @@ func literalSecrets(v *rule.View) (out []rule.Finding) {
 
 const hintComposeSecret = "pass it as a secret of Compose, which is a file in the container"
 
-// secretFromHost reports whether a variable gets a key of the host. In a
+// secretFromHost reports whether a variable gets a key of the host, by its name or as the settings say. In a
 // Feature's metadata nothing fills the host's variables in.
-func secretFromHost(r rights.Right) bool {
-	return r.Host != "" && r.Notation != rights.Feature && (secretName.MatchString(r.Host) || secretName.MatchString(r.Name))
+func secretFromHost(v *rule.View, r rights.Right) bool {
+	return r.Host != "" && r.Notation != rights.Feature &&
+		(secretName.MatchString(r.Host) || secretName.MatchString(r.Name) || isKeyOf(v, r.Host))
+}
+
+// isKeyOf reports whether the project's settings take a key from a variable of the host.
+func isKeyOf(v *rule.View, variable string) bool {
+	if v.Settings == nil || v.Settings.Root.Member("secrets") == nil {
+		return false
+	}
+	return slices.ContainsFunc(v.Settings.Root.Member("secrets").Elements, func(e *jsonc.Node) bool {
+		from, written := e.Member("from").Str()
+		if name, _ := e.Member("name").Str(); !written {
+			from = "env:" + name
+		}
+		return e.Member("for") != nil && from == "env:"+variable
+	})
 }
 
 // inspectableSecrets reports keys of the host in the container's environment.
 func inspectableSecrets(v *rule.View) (out []rule.Finding) {
 	for _, r := range v.Of(rights.Env) {
-		if !secretFromHost(r) || r.Next {
+		if !secretFromHost(v, r) || r.Next {
 			continue
 		}
 		hint := "keep the key outside; if it must go in, remoteEnv at least is not stored"
@@ -64,7 +79,7 @@ func inspectableSecrets(v *rule.View) (out []rule.Finding) {
 // sessionSecrets reports keys of the host in every session's environment.
 func sessionSecrets(v *rule.View) (out []rule.Finding) {
 	for _, r := range v.Of(rights.SessionEnv) {
-		if secretFromHost(r) {
+		if secretFromHost(v, r) {
 			out = append(out, rule.AtRight(r, fmt.Sprintf("every process of a session can read %s of the host", r.Host),
 				"keep the key outside, behind a proxy on the host"))
 		}
@@ -76,7 +91,7 @@ func sessionSecrets(v *rule.View) (out []rule.Finding) {
 func buildSecrets(v *rule.View) (out []rule.Finding) {
 	for _, r := range v.Of(rights.BuildArg) {
 		switch {
-		case !secretFromHost(r):
+		case !secretFromHost(v, r):
 		case r.Notation == rights.Compose:
 			out = append(out, rule.AtRight(r, r.Host+" stays readable in the image", hintComposeSecret))
 		default:

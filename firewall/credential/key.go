@@ -150,6 +150,14 @@ func (k *Key) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(k.String())) }
 // MarshalJSON refuses: a Key is written nowhere.
 func (k *Key) MarshalJSON() ([]byte, error) { return nil, errors.New("a key is not written") }
 
+// Bindings are those that the keys were made of.
+func (k *Keys) Bindings() (all []Binding) {
+	for _, key := range k.all {
+		all = append(all, key.Binding)
+	}
+	return all
+}
+
 // Hosts returns the hosts to which a key may go, each once.
 func (k *Keys) Hosts() (hosts []operation.Host) {
 	for _, key := range k.all {

@@ -53,7 +53,7 @@ func goes(b credential.Binding) string {
 	if b.As != "" {
 		as = " as " + b.As
 	}
-	return fmt.Sprintf("%s goes with it in a run%s, because it is for %s; a dev container has no keys", b.Name, as, b.For)
+	return fmt.Sprintf("%s goes with it in a run%s, because it is for %s; of dev containers only claude-strict has keys", b.Name, as, b.For)
 }
 
 // whyNone says of something that is allowed why no key goes with it.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/credential"
 	"github.com/org/claude-sandbox/firewall/kernel"
 	"github.com/org/claude-sandbox/firewall/operation"
 	"github.com/org/claude-sandbox/firewall/owner"
@@ -25,6 +26,10 @@ type Policy struct {
 	File             string         // its path, for Status
 	SHA256           string         // of the file and the lists that it names, hexadecimal
 	Around           []netip.Prefix // the networks around this machine, which no name may lead to
+
+	// Keys go with the requests of their entries while this policy is in force and
+	// proved; nil = this process holds none. Policies with the same keys share the pointer.
+	Keys *credential.Keys
 }
 
 // Warnings say what the policy leaves open, and what will not work with the resolvers.
@@ -178,6 +183,7 @@ func (f *Firewall) change(ctx context.Context, p Policy) error {
 	if err != nil {
 		return err
 	}
+	f.servers.dropKeysBut(p.Keys)
 	f.allowed.setPolicy(p.Policy)
 	f.servers.setPolicy(p.Policy)
 	if err := f.enforce(ctx, p, plan); err != nil {
@@ -196,13 +202,17 @@ func (f *Firewall) prepare(ctx context.Context, p Policy) (firewall.Plan, error)
 	return firewall.Compile(p.Policy, facts)
 }
 
-// enforce makes the kernel hold the plan that enforces p, and proves it.
+// enforce makes the kernel hold the plan that enforces p, and proves it. Then its keys
+// go with requests.
 func (f *Firewall) enforce(ctx context.Context, p Policy, plan firewall.Plan) error {
 	if err := f.options.Kernel.Apply(ctx, plan); err != nil {
 		return err
 	}
 	f.now.policy, f.now.plan = p, plan
-	return f.verify(ctx)
+	if err := f.verify(ctx); err != nil {
+		return err
+	}
+	return f.servers.holdKeys(p.Keys)
 }
 
 // verify is Verify for callers that hold mu, or are the only ones.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/credential"
 	"github.com/org/claude-sandbox/firewall/guard"
 	"github.com/org/claude-sandbox/firewall/operation"
 	"github.com/org/claude-sandbox/firewall/relay"
@@ -41,6 +42,8 @@ type servers struct {
 	mu    sync.Mutex
 	relay *relay.Relay // nil until a policy opens a host
 	keyed bool         // a process that holds keys has come
+	own   *ownKeys     // nil = this process holds none
+	tally credential.Tally
 }
 
 func newServers(o Options, allowed *allowedSet, record func(audit.Record) error) *servers {
@@ -86,6 +89,8 @@ func (f *Firewall) TakeKeys(hosts []operation.Host) (take func(net.Conn), err er
 	switch {
 	case s.relay == nil:
 		return nil, errors.New("this firewall opens no host's TLS, so no request can have a key")
+	case s.own != nil:
+		return nil, errors.New("this firewall holds keys itself")
 	case s.keyed:
 		return nil, errors.New("a process has given its keys already")
 	}

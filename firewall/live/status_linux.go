@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/credential"
 	"github.com/org/claude-sandbox/internal/visible"
 )
 
@@ -25,7 +26,10 @@ type Status struct {
 	Allowed       int64          `json:"allowed"` // decisions since the start
 	Denied        int64          `json:"denied"`
 	Drift         DriftStatus    `json:"drift"`
-	Error         string         `json:"error,omitempty"` // why it is not ready
+	// Keys are those that this process holds, without their values, and what they did
+	// since the start.
+	Keys  []credential.Use `json:"keys,omitempty"`
+	Error string           `json:"error,omitempty"` // why it is not ready
 }
 
 // PolicyStatus is about the policy in force.
@@ -72,6 +76,7 @@ func (f *Firewall) Status() Status {
 		Allowed:       f.decisions.allowed.Load(),
 		Denied:        f.decisions.denied.Load(),
 		Drift:         DriftStatus{Restored: f.drift.restored},
+		Keys:          f.servers.uses(),
 	}
 	if f.now.policy.Guarded() {
 		s.Guard = GuardStatus{true, portOf(f.servers.guardAt)}
@@ -114,6 +119,13 @@ func (s Status) Text() string {
 		line("guard", "off")
 	}
 	line("decisions", "%d allowed, %d denied since %s", s.Allowed, s.Denied, when(s.Started))
+	for _, key := range s.Keys {
+		n := 0
+		for _, r := range key.Requests {
+			n += r.Count
+		}
+		line("key", "%s, for %s: went with %s", visible.Line(key.Name), visible.Line(key.For), visible.Count(n, "request"))
+	}
 	drift := fmt.Sprintf("restored %d times", s.Drift.Restored)
 	if s.Drift.Last != nil {
 		drift += ", last at " + when(*s.Drift.Last)

@@ -171,8 +171,8 @@ func (r *Relay) SetHosts(hosts []operation.Host) error {
 }
 
 // SetKeysProcess has the connections to hosts that may have a key made by the process
-// that holds the keys, for as long as this relay works: when the process is gone, these
-// hosts cannot be reached.
+// that holds the keys, until another call: when the process is gone, these hosts cannot
+// be reached. nil = no host has a key any more.
 func (r *Relay) SetKeysProcess(k *KeysProcess) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

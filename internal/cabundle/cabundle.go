@@ -84,11 +84,22 @@ func Write(dir, from, root string) error {
 	if block, _ := pem.Decode(certificates); block == nil {
 		return fail(fmt.Errorf("%s holds none", from))
 	}
+	return writeFiles(dir, certificates, root)
+}
+
+// writeFiles is Write for certificates, of which there may be none.
+func writeFiles(dir string, certificates []byte, root string) error {
+	fail := func(err error) error { return fmt.Errorf("making programs trust the sandbox's certificates: %w", err) }
 	own, missing := readSystem(root)
 	if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, php)), 0o755); err != nil {
 		return fail(err)
 	}
 	whole := append(ended(own), certificates...)
+	if len(certificates) == 0 { // Bun warns of a file that holds none, so it holds one that is trusted anyway
+		if first, _ := pem.Decode(own); first != nil {
+			certificates = pem.EncodeToMemory(first)
+		}
+	}
 	for name, text := range map[string][]byte{
 		added: certificates, bundle: whole, store: keyStore(whole),
 		wget: fmt.Appendf(nil, "ca_certificate = %s\n", filepath.Join(dir, bundle)),

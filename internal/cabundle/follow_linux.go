@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,16 +21,22 @@ const Published = "ca.pem"
 
 // Trust is a container in which programs are to trust the certificates in a file.
 type Trust struct {
-	File string      // named Published
-	Warn func(error) // about programs that will not trust them
-	dir  string      // "" = Folder
-	root string      // of its file system; "" = this process's
+	File string // named Published
+	// Later says that the file may come later, and not at all: until then programs trust
+	// what the image does.
+	Later bool
+	Warn  func(error) // about programs that will not trust them
+	dir   string      // "" = Folder
+	root  string      // of its file system; "" = this process's
 }
 
 // Write makes the files that Variables name. An image without certificates is a warning.
 func (t Trust) Write() error {
 	dir, root := t.places()
 	err := Write(dir, t.File, root)
+	if t.Later && errors.Is(err, fs.ErrNotExist) {
+		err = writeFiles(dir, nil, root)
+	}
 	if errors.Is(err, ErrNoBundle) {
 		t.Warn(err)
 		return nil

@@ -43,6 +43,35 @@ func TestLaterCertificatesAreTrusted(t *testing.T) {
 	}
 }
 
+// Until the firewall publishes certificates, programs trust the image's. No file is empty:
+// a program would warn of it at each start.
+func TestFilesBeforeTheFirstCertificate(t *testing.T) {
+	trust, _ := trusts(t)
+	theirs := strings.Replace(one, "MQ", "Mg", 1)
+	write(t, filepath.Join(trust.root, systemBundles[0]), theirs+one)
+	if err := trust.Write(); err == nil {
+		t.Error("a file that must be there is missing, and it is no error")
+	}
+	trust.Later = true
+	if err := trust.Write(); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{bundle: theirs + one, added: theirs} {
+		if got, err := os.ReadFile(filepath.Join(trust.dir, name)); string(got) != want {
+			t.Errorf("%s holds %q, %v", name, got, err)
+		}
+	}
+	if err := trust.Publish([]byte(one), false); err != nil {
+		t.Fatal(err)
+	}
+	if err := trust.Write(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(trust.dir, added)); string(got) != one {
+		t.Errorf("%s holds %q, %v", added, got, err)
+	}
+}
+
 // Where the firewall and the programs share a container, the system's bundle has the
 // certificates, too; an image without one is a warning.
 func TestPublishWhereTheProgramsAre(t *testing.T) {

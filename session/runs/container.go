@@ -3,10 +3,12 @@ package runs
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 
+	"github.com/org/claude-sandbox/firewall/credential"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/internal/excerpt"
@@ -66,3 +68,33 @@ func (log Log) tailContainer(ctx context.Context, follow bool, show func([]byte)
 
 // engineError gives a failure of the engine its exit code.
 func engineError(err error) error { return exitcode.With(sandbox.ExitCode(err), err) }
+
+// maxStatus bounds what is read of a firewall's status, in bytes.
+const maxStatus = 1 << 20
+
+// keysThere returns what the keys did that the firewall of a dev container holds; none where
+// it does not say, as one that is older.
+func (log Log) keysThere(ctx context.Context) []credential.Use {
+	e, err := engine.Connect(ctx)
+	if err != nil {
+		return nil
+	}
+	defer e.Close()
+	for _, id := range log.firewalls {
+		stream, err := e.Exec(ctx, id, engine.ExecSpec{Command: []string{runplan.InitPath, "status", "--json"}, User: "0:0", WorkingDir: "/"})
+		if err != nil {
+			continue
+		}
+		out := &excerpt.Head{Most: maxStatus}
+		err = stream.Copy(out, io.Discard)
+		stream.Close()
+		var status struct {
+			Keys []credential.Use `json:"keys"`
+		}
+		if err != nil || json.Unmarshal([]byte(out.String()), &status) != nil {
+			return nil
+		}
+		return status.Keys
+	}
+	return nil
+}

@@ -28,10 +28,11 @@ import (
 type Log struct {
 	Title  string           // the run's name, the file's, or the project's folder
 	Policy *firewall.Policy // that it was made under; nil when it was not kept
-	Keys   []credential.Use // what the keys of a run that is over did
+	Keys   []credential.Use // what the keys of a run that is over did, or of a dev container that runs
 
 	file       string   // "" = it is in a container
 	containers []string // the first of these that runs has it
+	firewalls  []string // those of them that are a firewall's own
 }
 
 // maxCollected bounds what is read of a log, in bytes: ours end at 128 MiB, but
@@ -70,6 +71,9 @@ func (h Home) ReadLogs(ctx context.Context, args []string, project string) (Log,
 		before := len(records)
 		if log, err = h.log(ctx, arg); err == nil {
 			err = log.Tail(ctx, false, collect)
+		}
+		if err == nil && len(log.firewalls) > 0 {
+			log.Keys = log.keysThere(ctx)
 		}
 		if err != nil {
 			return Log{}, nil, err
@@ -211,6 +215,9 @@ func devContainerLog(ctx context.Context, folder string) (Log, error) {
 			return Log{}, engineError(err)
 		}
 		log.containers[i] = cmp.Or(owner, id) // where the firewall is a container of its own, the log is there
+		if owner != "" {
+			log.firewalls = append(log.firewalls, owner)
+		}
 	}
 	if s, err := settings.ReadFile(filepath.Join(folder, ".devcontainer", devcontainer.SettingsName)); err == nil && s.Settings != nil {
 		log.Policy = s.Settings.Policy()

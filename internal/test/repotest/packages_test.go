@@ -157,6 +157,7 @@ var allowed = map[string][]string{
 	"firewall/live": {
 		"firewall",
 		"firewall/audit",
+		"firewall/credential",
 		"firewall/guard",
 		"firewall/kernel",
 		"firewall/operation",
@@ -671,6 +672,7 @@ var allowed = map[string][]string{
 		"firewall",
 		"firewall/audit",
 		"firewall/control",
+		"firewall/credential",
 		"firewall/kernel",
 		"firewall/live",
 		"firewall/operation",
