@@ -153,4 +153,26 @@ func TestAttackFillTheDiskDuringAmend(t *testing.T) {
 	if text, err := os.ReadFile(policy); err != nil || string(text) != amendedPolicy {
 		t.Errorf("the policy file is %q, %v", text, err)
 	}
+
+	// The next change is one of the policy in force, not of the file that lacks this one.
+	for _, tt := range []struct{ change, want string }{
+		{`{"remove": {"allow": ["git.test:22"]}}`, "ok.test"},
+		{`{"add": {"allow": ["api.test"]}}`, "ok.test api.test"},
+	} {
+		answer, r := b.amend(tt.change)
+		r.mustExit(t, 0)
+		if got := strings.Join(answer.Network.Allow, " "); got != tt.want || answer.Lost == "" {
+			t.Errorf("%s: in force are %q, want %q; lost: %q", tt.change, got, tt.want, answer.Lost)
+		}
+	}
+	mustResolve(t, in, b, "ok.test")
+
+	// A file that was changed meanwhile is the user's word.
+	const own = `{"network": {"guard": "off", "allow": ["git.test:22"]}}`
+	if err := os.WriteFile(policy, []byte(own), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if answer, _ := b.amend(`{"add": {"allow": ["ok.test"]}}`); strings.Join(answer.Network.Allow, " ") != "git.test:22 ok.test" {
+		t.Errorf("answered %+v", answer)
+	}
 }
