@@ -34,7 +34,7 @@ func TestComposeRules(t *testing.T) {
 		{"capability", "    cap_add: [cap_sys_module, NET_BIND_SERVICE, SYS_PTRACE]\n", "SBX403 cap_sys_module"},
 		{"host network", "    network_mode: host\n", "SBX404 host"},
 		{"host processes", "    pid: \"host\"\n", "SBX404 \"host\""},
-		{"another service's network", "    network_mode: service:db\n  db:\n    image: postgres:17\n", ""},
+		{"another service's network", "    network_mode: service:db\n  db:\n    image: redis:8\n", ""},
 		{"unconfined", "    security_opt: ['seccomp:unconfined']\n", "SBX405 'seccomp:unconfined'"},
 		{"device", "    devices: ['/dev/kvm:/dev/kvm']\n", "SBX406 '/dev/kvm:/dev/kvm'"},
 		{"device, long form", "    devices:\n      - source: /dev/sda\n        target: /dev/x\n", "SBX406 /dev/sda"},
@@ -56,7 +56,7 @@ func TestComposeRules(t *testing.T) {
 		{"key of the host by variable", "    environment: {GITHUB_TOKEN: '${GITHUB_TOKEN}'}\n", "SBX502 '${GITHUB_TOKEN}'"},
 		{"key in the build", "    build: {context: ., dockerfile_inline: FROM a, args: {NPM_TOKEN: '${NPM_TOKEN}'}}\n", "SBX504 '${NPM_TOKEN}'"},
 		{"password of a database", "  db:\n    image: postgres:17\n    environment: {POSTGRES_PASSWORD: '${POSTGRES_PASSWORD:-postgres}'}\n", ""},
-		{"latest", "  db: {image: postgres}\n", "SBX602 postgres"},
+		{"latest", "  db: {image: redis}\n", "SBX602 redis"},
 		{"not YAML", "    ports: [\n", "SBX316 services:"},
 	} {
 		got := marked(t, composeProject(c.src), false)

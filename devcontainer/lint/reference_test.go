@@ -130,9 +130,14 @@ func TestFactsOfCompose(t *testing.T) {
 	t.Parallel()
 	const name = ".devcontainer/devcontainer.json"
 	const config = `{"dockerComposeFile": "c.yml", "service": "ap", "workspaceFolder": "/w"}`
+	const app = "services:\n  app:\n    image: 'debian:bookworm-slim'\n    command: sleep infinity\n    volumes: ['..:/w']\n"
+	known := strings.Replace(config, `"ap"`, `"app"`, 1)
 	for _, tt := range []struct{ name, rule, config, compose, refusal string }{
 		{"no such service", "SBX313", config, "services: {app: {image: 'debian:bookworm-slim'}}\n", "c.yml config"},
 		{"not YAML", "SBX316", config, "services:\n  ap:\n\timage: 'debian:bookworm-slim'\n", "line 3"},
+		// Compose and the CLI say nothing about a database that will not start, or that is elsewhere.
+		{"database without a password", "SBX331", known, app + "  db: {image: 'postgres:16'}\n", ""},
+		{"database at localhost", "SBX332", known, app + "    environment: {PGHOST: localhost}\n  db: {image: 'postgres:16'}\n", ""},
 		{"a service, in a later file", "", strings.Replace(config, `"c.yml"`, `["c.yml", "d.yml"]`, 1), "services: {app: {image: 'debian:bookworm-slim'}}\n", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,0 +1,211 @@
+package lint
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer/compose"
+	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
+)
+
+// database is what is known of an image of a database server. The entrypoints were read in docker-library/postgres (2026-02-26),
+// docker-library/mysql (2026-06-16), MariaDB/mariadb-docker (2026-05-29) and docker-library/mongo (2026-06-11).
+type database struct {
+	kind     string             // one for all images that clients reach in the same way
+	programs []string           // with which the command begins when the entrypoint makes a new database
+	port     string             // that it listens on
+	tags     *lazyregexp.Regexp // of the images whose entrypoint asks for password
+	password []string           // of these variables one is set, as a text or, with _FILE, as a file; empty = the image asks for none
+	write    string             // what to write into environment
+}
+
+var (
+	anyTag = lazyregexp.New(``)
+	// postgresTag matches releases since 13, and names that move: the older ones were last built before the entrypoint asked.
+	postgresTag = lazyregexp.New(`^(pg)?(9\.[56]|1[012]|(1[3-9]|[2-9]\d)(\.\d+)?|latest|alpine|bookworm|trixie|bullseye)?(-|$)`)
+	databases   = map[string]database{
+		"postgres":          {"PostgreSQL", []string{"postgres"}, "5432", postgresTag, postgresPassword, "POSTGRES_PASSWORD: postgres"},
+		"postgis/postgis":   {"PostgreSQL", []string{"postgres"}, "5432", postgresTag, postgresPassword, "POSTGRES_PASSWORD: postgres"},
+		"pgvector/pgvector": {"PostgreSQL", []string{"postgres"}, "5432", postgresTag, postgresPassword, "POSTGRES_PASSWORD: postgres"},
+		"mysql":             {"MySQL", []string{"mysqld"}, "3306", anyTag, mysqlPassword, "MYSQL_ROOT_PASSWORD: mysql"},
+		"mariadb":           {"MySQL", []string{"mariadbd", "mysqld"}, "3306", anyTag, mariaPassword, "MARIADB_ROOT_PASSWORD: mariadb"},
+		"redis":             {kind: "Redis", port: "6379"},
+		"valkey/valkey":     {kind: "Redis", port: "6379"},
+		"mongo":             {kind: "MongoDB", programs: []string{"mongod"}, port: "27017"},
+		"rabbitmq":          {kind: "RabbitMQ", port: "5672"},
+	}
+	postgresPassword = []string{"POSTGRES_PASSWORD", "POSTGRES_HOST_AUTH_METHOD"}
+	mysqlPassword    = []string{"MYSQL_ROOT_PASSWORD", "MYSQL_ALLOW_EMPTY_PASSWORD", "MYSQL_RANDOM_ROOT_PASSWORD"}
+	mariaPassword    = append([]string{"MARIADB_ROOT_PASSWORD", "MARIADB_ROOT_PASSWORD_HASH", "MARIADB_ALLOW_EMPTY_ROOT_PASSWORD",
+		"MARIADB_RANDOM_ROOT_PASSWORD", "MARIADB_MASTER_HOST"}, mysqlPassword...)
+)
+
+// databaseOf returns what is known of the database that a service of Compose is, and the tag of its image.
+func databaseOf(s *compose.Service) (known database, name, tag string, ok bool) {
+	image := s.Get("image").String()
+	if s.Get("build") != nil || strings.Contains(image, "$") {
+		return database{}, "", "", false
+	}
+	name, tag, digest := rights.SplitImage(image)
+	if digest != "" && (tag == "" || tag[0] > '9') { // it may be an old one
+		return database{}, "", "", false
+	}
+	name = strings.TrimPrefix(strings.TrimPrefix(name, "docker.io/"), "library/")
+	known, ok = databases[name]
+	return known, name, tag, ok
+}
+
+// neighbours are the services that start with the dev container, without itself; nothing when a part of them is not known.
+func neighbours(v *rule.View) (out []*compose.Service) {
+	dev := v.Composed.Dev()
+	if dev == nil || !v.ByCompose() || len(v.Compose) < len(rights.Texts(v.Root.Member("dockerComposeFile"))) ||
+		v.Composed.Project.Incomplete() != "" {
+		return nil
+	}
+	named := v.Root.Member("runServices")
+	for _, s := range v.Composed.Project.Services() {
+		runs := named == nil
+		for _, n := range rights.Texts(named) {
+			runs = runs || n.Text == s.Name
+		}
+		if runs && s.Name != dev.Name && s.Get("profiles") == nil {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// refusingDatabases reports services whose entrypoint refuses to make a database, so that they end at once.
+func refusingDatabases(v *rule.View) (out []rule.Finding) {
+	for _, s := range neighbours(v) {
+		known, name, tag, ok := databaseOf(s)
+		command := s.Get("command").Words()
+		others := len(command) > 0 && !strings.HasPrefix(command[0], "-") && !slices.Contains(known.programs, command[0])
+		if !ok || others || s.Get("entrypoint") != nil || s.Get("env_file") != nil {
+			continue
+		}
+		set := map[string]compose.Variable{}
+		for _, variable := range s.Get("environment").Variables() {
+			set[strings.TrimSuffix(variable.Name, "_FILE")] = variable
+		}
+		has := func(name string) bool { return set[name].Node != nil }
+		asks := known.password != nil && known.tags.MatchString(tag) && !slices.ContainsFunc(known.password, has)
+		switch user, password := set["MONGO_INITDB_ROOT_USERNAME"].Node, set["MONGO_INITDB_ROOT_PASSWORD"].Node; {
+		case asks && !mayHaveData(v, s, name):
+			out = append(out, rule.Finding{Place: rights.Place{Doc: s.Doc, Start: s.Start, End: s.End},
+				Message: fmt.Sprintf("%s makes no database without a password, so the service %s ends at once", name, s.Name),
+				Hint:    fmt.Sprintf("add to its environment %s", known.write)})
+		case name == "mysql" && set["MYSQL_USER"].Value == "root" && movingTag.MatchString(tag):
+			out = append(out, rule.AtCompose(set["MYSQL_USER"].Node,
+				fmt.Sprintf("mysql refuses MYSQL_USER=root, so the service %s ends at once", s.Name),
+				"leave it out: MYSQL_ROOT_PASSWORD is for root, who is there anyway"))
+		case name == "mongo" && (user != nil) != (password != nil):
+			out = append(out, rule.AtCompose(cmp.Or(user, password),
+				fmt.Sprintf("mongo wants the name and the password of root, so the service %s ends at once", s.Name),
+				"set both MONGO_INITDB_ROOT_USERNAME and MONGO_INITDB_ROOT_PASSWORD, or neither"))
+		}
+		if name == "postgres" && since18.MatchString(tag) && !has("PGDATA") {
+			out = append(out, mountAtOldPlace(s)...)
+		}
+	}
+	return out
+}
+
+// mayHaveData reports whether a service may find a database, or a backup from which MariaDB makes one: then it needs no password.
+func mayHaveData(v *rule.View, s *compose.Service, name string) (may bool) {
+	v.Composed.Project.Root.Get("volumes").Walk(func(n *compose.Node) { may = may || n.Get("external") != nil })
+	s.Get("volumes").Walk(func(n *compose.Node) {
+		fromHost := n.Text != "" && strings.ContainsRune("/~$", rune(n.Text[0])) && !strings.HasPrefix(n.Text, "/var/lib/")
+		may = may || fromHost || name == "mariadb" && strings.Contains(n.Text, "/docker-entrypoint-initdb.d")
+	})
+	return may
+}
+
+var (
+	// since18 matches the tags of PostgreSQL 18 and of what was the newest in November 2026.
+	since18 = lazyregexp.New(`^((1[89]|[2-9]\d)(\.\d+)?|latest|alpine|bookworm|trixie)?(-|$)`)
+	// movingTag matches tags that stand for more than one release: the newest of each refuses root.
+	movingTag = lazyregexp.New(`^(\d+(\.\d+)?|latest|lts|innovation|oracle)?(-\D.*)?$`)
+)
+
+// mountAtOldPlace reports a volume where PostgreSQL kept its files up to 17: since 18 the entrypoint refuses it.
+func mountAtOldPlace(s *compose.Service) (out []rule.Finding) {
+	const old = "/var/lib/postgresql/data"
+	if s.Get("volumes") == nil {
+		return nil
+	}
+	for _, n := range s.Get("volumes").Items {
+		target, at := n.Get("target").String(), n
+		if n.Kind == compose.Scalar {
+			if parts := compose.SplitVolume(n.Text); len(parts) > 1 {
+				target = parts[1]
+			}
+		} else {
+			at = n.Get("target")
+		}
+		if strings.TrimSuffix(target, "/") == old {
+			out = append(out, rule.AtCompose(at,
+				fmt.Sprintf("postgres since 18 refuses a volume at %s, so the service %s ends at once", old, s.Name),
+				"mount it at /var/lib/postgresql"))
+		}
+	}
+	return out
+}
+
+var (
+	// localURL matches addresses of servers on the machine that asks.
+	localURL = lazyregexp.New(`^(?:jdbc:)?([a-z0-9]+)(?:\+\w+)?://(?:[^/@\s]*@)?(?:localhost|127\.0\.0\.1)(?::(\d+))?(?:[/?;]|$)`)
+	schemes  = map[string]string{"postgres": "PostgreSQL", "postgresql": "PostgreSQL", "postgis": "PostgreSQL", "psql": "PostgreSQL",
+		"mysql": "MySQL", "mysql2": "MySQL", "mariadb": "MySQL", "redis": "Redis", "mongodb": "MongoDB", "amqp": "RabbitMQ"}
+	hostVariables = map[string]string{"PGHOST": "PostgreSQL", "POSTGRES_HOST": "PostgreSQL", "MYSQL_HOST": "MySQL", "REDIS_HOST": "Redis",
+		"MONGO_HOST": "MongoDB", "RABBITMQ_HOST": "RabbitMQ"}
+)
+
+// localDatabases reports variables of the dev container that look for a database there, while it is another service.
+func localDatabases(v *rule.View) (out []rule.Finding) {
+	dev := v.Composed.Dev()
+	if dev == nil || dev.Get("network_mode") != nil || dev.Get("extra_hosts") != nil {
+		return nil
+	}
+	others := neighbours(v)
+	joined := func(s *compose.Service) bool { return strings.HasPrefix(s.Get("network_mode").String(), "service:") }
+	if slices.ContainsFunc(others, joined) || hasServer(v) {
+		return nil
+	}
+	for _, r := range v.Of(rights.Env, rights.SessionEnv) {
+		if r.Next || r.Notation != rights.Compose && r.Notation != rights.Property {
+			continue
+		}
+		kind, port := hostVariables[r.Name], ""
+		if r.Value != "localhost" && r.Value != "127.0.0.1" {
+			m := localURL.FindStringSubmatch(r.Value)
+			if m == nil {
+				continue
+			}
+			kind, port = schemes[m[1]], m[2]
+		}
+		for _, s := range others {
+			known, _, _, ok := databaseOf(s)
+			if !ok || known.kind != kind || port != "" && port != known.port {
+				continue
+			}
+			out = append(out, rule.AtRight(r,
+				fmt.Sprintf("localhost is the dev container itself here, and %s is the service %s", kind, s.Name),
+				fmt.Sprintf("write %s in the place of localhost", s.Name)))
+			break
+		}
+	}
+	return out
+}
+
+// serverPackage matches packages with which the dev container is a server itself.
+var serverPackage = lazyregexp.New(`\b(postgresql(-\d+)?|(mysql|mariadb|redis|rabbitmq)-server|mongodb(-org)?|mongod)(\s|;|&|"|$)`)
+
+// hasServer reports whether the dev container may have a database of its own.
+func hasServer(v *rule.View) bool {
+	return v.HasFeatures() || v.Build != nil && serverPackage.Match(v.Build.File.Doc.Src)
+}

@@ -1,0 +1,89 @@
+package lint_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// A database that does not start, and one that is looked for in the wrong container. app is the dev container's service.
+func TestDatabases(t *testing.T) {
+	for name, c := range map[string]struct{ app, others, want string }{
+		"PostgreSQL without a password": {"", db + "postgres:16\n    environment:\n      POSTGRES_USER: app\n", "SBX331 db:"},
+		"PostGIS without a password":    {"", db + "postgis/postgis:16-3.4\n", "SBX331 db:"},
+		"pgvector without a password":   {"", db + "docker.io/pgvector/pgvector:pg17\n", "SBX331 db:"},
+		"options of the server":         {"", db + "postgres:16\n    command: -c fsync=off\n", "SBX331 db:"},
+		"server by its name":            {"", db + "postgres:16\n    command: postgres -c fsync=off\n", "SBX331 db:"},
+		"MySQL without a password":      {"", db + "mysql:8.4\n    environment:\n      - MYSQL_DATABASE=app\n", "SBX331 db:"},
+		"MariaDB without a password":    {"", db + "mariadb\n    environment: {MARIADB_USER: app, MARIADB_PASSWORD: app}\n", "SBX331 db:"},
+		"root of MySQL twice": {"", db + "mysql:8\n    environment: {MYSQL_ROOT_PASSWORD: a, MYSQL_USER: root, MYSQL_PASSWORD: a}\n",
+			"SBX331 root"},
+		"name without a password in MongoDB": {"", db + "mongo:8\n    environment: {MONGO_INITDB_ROOT_USERNAME: root}\n", "SBX331 root"},
+		"old place of PostgreSQL": {"", db + "postgres:18-alpine\n    environment: {POSTGRES_PASSWORD: a}\n" +
+			oldPlace, `SBX331 "pg:`},
+		"old place in the long form": {"", db + "postgres\n    environment: {POSTGRES_PASSWORD: a}\n    volumes:\n" +
+			"      - type: volume\n        source: pg\n        target: /var/lib/postgresql/data/\nvolumes: {pg: }\n", "SBX331 /var"},
+
+		"trust":                  {"", db + "postgres:16\n    environment: {POSTGRES_HOST_AUTH_METHOD: trust}\n", ""},
+		"password of the host":   {"", db + "postgres:16\n    environment: [POSTGRES_PASSWORD]\n", ""},
+		"password of a file":     {"", db + "postgres:16\n    environment: {POSTGRES_PASSWORD_FILE: /run/secrets/a}\n", ""},
+		"other variables' file":  {"", db + "postgres:16\n    env_file: [{path: db.env, required: false}]\n", ""},
+		"random password":        {"", db + "mysql:8\n    environment: {MYSQL_RANDOM_ROOT_PASSWORD: 1}\n", ""},
+		"old names of MariaDB":   {"", db + "mariadb:11\n    environment: {MYSQL_ROOT_PASSWORD: a}\n", ""},
+		"backup for MariaDB":     {"", db + "mariadb:11\n    volumes: [\"./init:/docker-entrypoint-initdb.d\"]\n", ""},
+		"another program":        {"", db + "postgres:16\n    command: sleep infinity\n", ""},
+		"another entrypoint":     {"", db + "postgres:16\n    entrypoint: /start\n", ""},
+		"release of another day": {"", db + "postgres:9.6.16\n", ""},
+		"image of a digest": {"", db + "postgres@sha256:0dd988931313673ac1f24900de5184b560c9bcc144ce57bdfdaf01110e9f5286\n",
+			""},
+		"another image":         {"", db + "example.com/postgres:16\n", ""},
+		"service that is built": {"", db + "postgres:16\n    build: {context: ., dockerfile_inline: FROM postgres}\n", ""},
+		"service of a profile":  {"", db + "postgres:16\n    profiles: [db]\n", ""},
+		"volume that is there":  {"", db + "postgres:16\n    volumes: [\"pg:/var/lib/postgresql\"]\nvolumes: {pg: {external: true}}\n", ""},
+		"folder that is there":  {"", db + "postgres:16\n    volumes: [\"/srv/pg:/var/lib/postgresql/data\"]\n", ""},
+		"new place of PostgreSQL": {"", db + "postgres:18\n    environment: {POSTGRES_PASSWORD: a}\n" +
+			"    volumes: [\"pg:/var/lib/postgresql\"]\nvolumes: {pg: }\n", ""},
+		"old place of 17": {"", db + "postgres:17\n    environment: {POSTGRES_PASSWORD: a}\n" + oldPlace, ""},
+		"old place by PGDATA": {"", db + "postgres:18\n    environment: {POSTGRES_PASSWORD: a, PGDATA: /var/lib/postgresql/data}\n" +
+			oldPlace, ""},
+		"both of MongoDB": {"", db + "mongo:8\n    environment: {MONGO_INITDB_ROOT_USERNAME: root, MONGO_INITDB_ROOT_PASSWORD_FILE: /a}\n", ""},
+
+		"localhost of another":         {"    environment: {DATABASE_URL: \"postgres://a:a@localhost:5432/a\"}\n", postgres, "SBX332 \"postgres"},
+		"without a port":               {"    environment: {DB: postgresql+asyncpg://a:a@localhost/a}\n", postgres, "SBX332 postgresql"},
+		"by its number":                {"    environment:\n      - REDIS_URL=redis://127.0.0.1:6379/0\n", db + "redis:8\n", "SBX332 REDIS"},
+		"host alone":                   {"    environment: {PGHOST: localhost}\n", postgres, "SBX332 localhost"},
+		"by the service's name":        {"    environment: {DATABASE_URL: \"postgres://a:a@db:5432/a\"}\n", postgres, ""},
+		"another database":             {"    environment: {MYSQL_HOST: localhost}\n", postgres, ""},
+		"another port":                 {"    environment: {DATABASE_URL: \"postgres://a:a@localhost:6432/a\"}\n", postgres, ""},
+		"page for a browser":           {"    environment: {API: \"http://localhost:5432\"}\n", postgres, ""},
+		"network of another":           {"    network_mode: service:db\n    environment: {PGHOST: localhost}\n", postgres, ""},
+		"other in the network":         {"    environment: {PGHOST: localhost}\n", postgres + "    network_mode: service:app\n", ""},
+		"server in the dev container":  {"    build: {context: ., dockerfile: Dockerfile}\n    environment: {PGHOST: localhost}\n", postgres, ""},
+		"localhost of the host's name": {"    extra_hosts: [\"localhost:10.0.0.1\"]\n    environment: {PGHOST: localhost}\n", postgres, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			image := "    image: debian:13\n"
+			if strings.Contains(c.app, "build:") {
+				image = ""
+			}
+			tree := written{files: "services:\n  app:\n" + image +
+				"    command: sleep infinity\n    volumes: [\"..:/w\"]\n" + c.app + c.others}.tree()
+			tree[".devcontainer/Dockerfile"] = "FROM debian:13\nRUN apt-get update && apt-get install -y postgresql\n"
+			got := ""
+			for _, f := range judge(t, tree) {
+				if f.Rule == "SBX331" || f.Rule == "SBX332" {
+					got += f.Rule + " " + strings.Split(tree[f.File], "\n")[f.Line-1][f.Column-1:]
+				}
+			}
+			if !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// db begins a service next to app.
+const db = "  db:\n    image: "
+
+const postgres = db + "postgres:17\n    environment: {POSTGRES_PASSWORD: a}\n"
+
+const oldPlace = "    volumes: [\"pg:/var/lib/postgresql/data\"]\nvolumes: {pg: }\n"
