@@ -66,6 +66,7 @@ func (r *Relay) handler(silent *log.Logger) http.Handler {
 		<-s.opening
 		if d.Allowed && s.broken != nil {
 			d.Allowed, d.Reason, status = false, s.why(s.broken), http.StatusBadGateway
+			w.Header().Set("Connection", "close") // the next one tries again; in HTTP/2, too, net/http ends the connection
 		}
 		err := s.recordDecision(d)
 		switch {

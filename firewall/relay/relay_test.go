@@ -407,6 +407,24 @@ func TestAHostThatIsNotItselfHearsNothing(t *testing.T) {
 	}
 }
 
+// A program that keeps its connection, as clients of gRPC do, reaches a host that was away for a
+// moment: the connection of a failed one ends with the answer that says so.
+func TestAHostThatComesBack(t *testing.T) {
+	for _, protocol := range protocols() {
+		h := newHost(t, []string{protocol}, nil)
+		away := &host{addr: "127.0.0.1:1"}
+		b := newBox(t, away)
+		c := b.client(protocol)
+		if res, _ := ask(t, c, http.MethodGet, "https://ok.test/v1/a", nil); res.StatusCode != http.StatusBadGateway {
+			t.Errorf("%s, away: %s", protocol, res.Status)
+		}
+		away.addr = h.addr
+		if res, _ := ask(t, c, http.MethodGet, "https://ok.test/v1/a", nil); res.StatusCode != http.StatusOK {
+			t.Errorf("%s, back: %s", protocol, res.Status)
+		}
+	}
+}
+
 // TestAProgramWithItsOwnTrustIsRefusedInWords is the record that a person finds.
 func TestAProgramWithItsOwnTrustIsRefusedInWords(t *testing.T) {
 	b := newBox(t, newHost(t, []string{"h2"}, nil))
