@@ -43,8 +43,8 @@ type Source struct {
 
 // Bundle is a file of certificates that a variable names.
 type Bundle struct {
-	Variable, File string
-	Err            error // it cannot be read
+	Variable string
+	Err      error // it cannot be read
 }
 
 // Folder is one that runs write to.

@@ -59,7 +59,7 @@ func TestFindings(t *testing.T) {
 		{"a closed folder", func(f *Facts) { f.Folders[0].Err = diag.WithHint(errors.New("closed"), "chown it") }, "folders", Missing, "chown it"},
 		{"a full disk", func(f *Facts) { f.Folders[0].Free = 1 << 20 }, "disk", Missing, "sbx-devc clean"},
 		{"a small disk", func(f *Facts) { f.Folders[0].Free = 1 << 30 }, "disk", Warning, "sbx-devc clean"},
-		{"a missing bundle", func(f *Facts) { f.Bundles = []Bundle{{"SSL_CERT_FILE", "/x", errors.New("gone")}} }, "certificates", Missing, "unset SSL_CERT_FILE"},
+		{"a missing bundle", func(f *Facts) { f.Bundles = []Bundle{{"SSL_CERT_FILE", errors.New("gone")}} }, "certificates", Missing, "unset SSL_CERT_FILE"},
 		{"wrong settings", func(f *Facts) { f.Settings[0].Err = diag.WithHint(errors.New("typo"), "settings check") }, "settings", Missing, "settings check"},
 		{"a wrong profile", func(f *Facts) { f.Settings = []Source{{Check: "profiles", Err: down, Grave: Warning}} }, "profiles", Warning, "start it"},
 		{"no editor", func(f *Facts) { f.Programs = nil }, "editor", Note, "@devcontainers/cli"},

@@ -146,7 +146,7 @@ const maxBundle = 16 << 20
 func bundles(getenv func(string) string) (found []Bundle) {
 	for _, name := range []string{"SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"} {
 		if file := getenv(name); file != "" {
-			found = append(found, Bundle{name, file, readBundle(file)})
+			found = append(found, Bundle{name, readBundle(file)})
 		}
 	}
 	return found

@@ -50,8 +50,8 @@ func complain(hint, format string, args ...any) *problem {
 }
 
 // asEntry says which entry of a Network the problem is about.
-func (p *problem) asEntry(list string, index int, text string) EntryError {
-	return EntryError{List: list, Index: index, Entry: text, Message: p.message, Hint: p.hint}
+func (p *problem) asEntry(list string, index int) EntryError {
+	return EntryError{List: list, Index: index, Message: p.message, Hint: p.hint}
 }
 
 // parseEntry reads one entry:

@@ -37,7 +37,6 @@ type Network struct {
 type EntryError struct {
 	List    string // "mode", "presets", "allow", "deny", "private", "guard" or "inbound"
 	Index   int    // 0-based place in the list; 0 for mode and guard
-	Entry   string // the text as written
 	Message string // what is wrong; lower case, no full stop
 	Hint    string // how to correct it; may be empty
 }

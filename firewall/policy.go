@@ -56,10 +56,10 @@ func NewPolicy(n Network) (*Policy, []EntryError) {
 	p := &Policy{network: Network{Mode: n.Mode, Guard: n.Guard}, mode: cmp.Or(n.Mode, ModeAllowlist), guard: cmp.Or(n.Guard, GuardSNI)}
 	modes := []string{string(ModeNone), string(ModeAllowlist), string(ModeAudit), string(ModeHost)}
 	if !slices.Contains(modes, string(p.mode)) {
-		errs = append(errs, unknown("mode", string(n.Mode), modes).asEntry("mode", 0, string(n.Mode)))
+		errs = append(errs, unknown("mode", string(n.Mode), modes).asEntry("mode", 0))
 	}
 	if guards := []string{string(GuardSNI), string(GuardOff)}; !slices.Contains(guards, string(p.guard)) {
-		errs = append(errs, unknown("guard", string(n.Guard), guards).asEntry("guard", 0, string(n.Guard)))
+		errs = append(errs, unknown("guard", string(n.Guard), guards).asEntry("guard", 0))
 	}
 	if errs = append(errs, p.add(n)...); len(errs) > 0 {
 		return nil, errs
@@ -144,8 +144,8 @@ func (p *Policy) InMode(m Mode) *Policy {
 // add understands the lists of n, and keeps them as they are written. No other policy
 // may share the indexes that n has entries for.
 func (p *Policy) add(n Network) (errs []EntryError) {
-	fail := func(list string, index int, text string, bad *problem) {
-		errs = append(errs, bad.asEntry(list, index, text))
+	fail := func(list string, index int, bad *problem) {
+		errs = append(errs, bad.asEntry(list, index))
 	}
 	p.network.Presets = append(slices.Clip(p.network.Presets), n.Presets...)
 	p.network.Allow = append(slices.Clip(p.network.Allow), n.Allow...)
@@ -158,14 +158,14 @@ func (p *Policy) add(n Network) (errs []EntryError) {
 		switch {
 		case ok:
 		case operation.Typed(name):
-			fail("presets", i, name, complain("add it to allow", "%q is no preset, and names operations", name))
+			fail("presets", i, complain("add it to allow", "%q is no preset, and names operations", name))
 		default:
-			fail("presets", i, name, unknown("preset", name, PresetNames()))
+			fail("presets", i, unknown("preset", name, PresetNames()))
 		}
 		for _, text := range texts {
 			e, bad := parseEntry(text)
 			if bad != nil { // a test reads every preset, so this is a slip of ours
-				fail("presets", i, name, bad)
+				fail("presets", i, bad)
 				continue
 			}
 			e.rule = "preset:" + name + " " + text
@@ -180,7 +180,7 @@ func (p *Policy) add(n Network) (errs []EntryError) {
 				bad = check(&e)
 			}
 			if bad != nil {
-				fail(list, i, text, bad)
+				fail(list, i, bad)
 				continue
 			}
 			into.add(e)
@@ -189,7 +189,7 @@ func (p *Policy) add(n Network) (errs []EntryError) {
 	for i, text := range n.Allow {
 		entries, bad := p.readAllow(text)
 		if bad != nil {
-			fail("allow", i, text, bad)
+			fail("allow", i, bad)
 			continue
 		}
 		for _, e := range entries {
@@ -209,7 +209,7 @@ func (p *Policy) add(n Network) (errs []EntryError) {
 	})
 	for i, port := range n.Inbound {
 		if port < 1 || port > 65535 {
-			fail("inbound", i, fmt.Sprint(port), complain("use a port from 1 to 65535", "port %d is out of range", port))
+			fail("inbound", i, complain("use a port from 1 to 65535", "port %d is out of range", port))
 			continue
 		}
 		p.inbound = append(p.inbound, uint16(port))

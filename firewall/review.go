@@ -19,33 +19,33 @@ func (p *Policy) Review() []EntryError {
 		if p.operations != nil {
 			open += ": entries about operations refuse nothing"
 		}
-		r.note("mode", 0, string(n.Mode), complain(`write "allowlist" when the list is complete`, "%s", open))
+		r.note("mode", 0, complain(`write "allowlist" when the list is complete`, "%s", open))
 	case ModeHost:
-		r.note("mode", 0, string(n.Mode), complain(`write "allowlist", or "audit" to learn what the list must hold`, "there is no firewall"))
+		r.note("mode", 0, complain(`write "allowlist", or "audit" to learn what the list must hold`, "there is no firewall"))
 	}
 	for i, name := range n.Presets {
 		if slices.Contains(n.Presets[:i], name) {
-			r.note("presets", i, name, complain("remove it", "the preset %q is listed already", name))
+			r.note("presets", i, complain("remove it", "the preset %q is listed already", name))
 		}
 	}
 	var before matcher
 	typed := p.readAlone(n.Allow)
 	for i, t := range typed {
-		r.note("allow", t.index, t.text, p.reviewTyped(t, slices.Delete(slices.Clone(typed), i, i+1)))
+		r.note("allow", t.index, p.reviewTyped(t, slices.Delete(slices.Clone(typed), i, i+1)))
 	}
 	for _, a := range readEntries(n.Allow) {
 		a.entry = withWebPorts(a.entry)
 		if bad := p.noEffect(&a.entry, &before); bad != nil {
-			r.note("allow", a.index, a.rule, bad)
+			r.note("allow", a.index, bad)
 		} else {
-			r.note("allow", a.index, a.rule, cmp.Or(a.opensMore(), p.opensHTTP3(&a.entry)))
+			r.note("allow", a.index, cmp.Or(a.opensMore(), p.opensHTTP3(&a.entry)))
 		}
 		before.add(a.entry)
 	}
 	var earlier matcher
 	for _, d := range readEntries(n.Deny) {
 		if o := earlier.containing(&d.entry, opensAllOf(&d.entry)); o != nil {
-			r.note("deny", d.index, d.rule, complain("remove it", "%s is denied by %s already", d.rule, o.rule))
+			r.note("deny", d.index, complain("remove it", "%s is denied by %s already", d.rule, o.rule))
 		}
 		earlier.add(d.entry)
 	}
@@ -54,9 +54,9 @@ func (p *Policy) Review() []EntryError {
 		earlier := slices.IndexFunc(private[:i], func(o listed) bool { return o.contains(&e.entry) })
 		switch {
 		case earlier >= 0:
-			r.note("private", e.index, e.rule, complain("remove it", "%s is covered by %s", e.rule, private[earlier].rule))
+			r.note("private", e.index, complain("remove it", "%s is covered by %s", e.rule, private[earlier].rule))
 		case p.mode != ModeAudit && !slices.ContainsFunc(p.allow.entries, func(o entry) bool { return e.overlaps(&o) }):
-			r.note("private", e.index, e.rule, complain("add it to allow with its port, as in "+e.rule+":5432",
+			r.note("private", e.index, complain("add it to allow with its port, as in "+e.rule+":5432",
 				"%s has no effect: no entry allows it", e.rule))
 		}
 	}
@@ -72,9 +72,9 @@ type listed struct {
 	index int
 }
 
-func (r *review) note(list string, index int, text string, bad *problem) {
+func (r *review) note(list string, index int, bad *problem) {
 	if bad != nil {
-		r.found = append(r.found, bad.asEntry(list, index, text))
+		r.found = append(r.found, bad.asEntry(list, index))
 	}
 }
 

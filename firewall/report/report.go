@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -29,9 +28,8 @@ type Row struct {
 	Last      time.Time `json:"last,omitzero"`
 	Process   *Process  `json:"process,omitempty"` // the first that is known; nil = none is
 
-	dst   netip.Addr // of the first record; invalid when it has none
-	offer bool       // Fix was looked for; it is not beyond maxFixes
-	marks []mark     // when it happened, in the order of the records
+	offer bool   // Fix was looked for; it is not beyond maxFixes
+	marks []mark // when it happened, in the order of the records
 }
 
 // IsAbsent reports whether the name does not exist, so that nothing was reached by it.
@@ -152,10 +150,9 @@ func (c *Collector) Add(r audit.Record) {
 			c.asked[r.Name] = true
 		}
 		fix, list := fixFor(c.inForce, r)
-		dst, _ := netip.ParseAddr(r.Dst) // "" is no address either
 		c.report.Rows = append(c.report.Rows, Row{
 			Host: host, Port: r.Port, Proto: r.Proto, Verdict: r.Verdict,
-			Reason: r.Why(), Operation: r.Operation, Rule: r.Rule, Fix: fix, FixList: list, dst: dst,
+			Reason: r.Why(), Operation: r.Operation, Rule: r.Rule, Fix: fix, FixList: list,
 			Suspect: firewall.DataLike(r.Name),
 		})
 	}

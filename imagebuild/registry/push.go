@@ -44,8 +44,7 @@ type Progress struct {
 	What   string
 	Size   int64
 	Sent   int64
-	Done   bool
-	How    Outcome // with Done
+	How    Outcome // "" = it is under way
 }
 
 // Report is what Push did, or would do.
@@ -293,7 +292,7 @@ func pushBlobs(ctx context.Context, c *Client, blobs []artifact.Blob, o PushOpti
 		if err != nil {
 			return c.explain("uploading "+b.What+" to", c.Name(), err)
 		}
-		report(Progress{Sent: b.Size, Done: true, How: how})
+		report(Progress{Sent: b.Size, How: how})
 		return nil
 	})
 }

@@ -60,7 +60,7 @@ func resolveFeatures(ctx context.Context, registries registry.Options, r *recipe
 	var failed error
 	result, err := effective.Compute(p, effective.Options{
 		Image: func(string, bool) (effective.Image, error) {
-			return effective.Image{Labels: base.Labels, User: base.User, Entrypoint: base.Entrypoint, Cmd: base.Cmd}, nil
+			return effective.Image{Labels: base.Labels, Entrypoint: base.Entrypoint, Cmd: base.Cmd}, nil
 		},
 		Feature: func(id string) ([]byte, error) {
 			if recipe.LeavesOutFeature(id) {

@@ -90,7 +90,7 @@ func show(ctx context.Context, a *cli.App, o effectiveOptions, path string) erro
 		defer images.Close()
 		options.Image = func(ref string, private bool) (effective.Image, error) {
 			c, err := images.Config(ctx, ref, private)
-			return effective.Image{Labels: c.Labels, User: c.User, Entrypoint: c.Entrypoint, Cmd: c.Cmd}, err
+			return effective.Image{Labels: c.Labels, Entrypoint: c.Entrypoint, Cmd: c.Cmd}, err
 		}
 	}
 	if o.online {
