@@ -25,6 +25,7 @@ type worktree struct {
 	made  bool
 	dir   string // absolute in the sandbox
 	gone  bool   // it was removed: another one takes its place
+	cut   bool   // git was killed while it made it
 	space string
 }
 
@@ -70,6 +71,9 @@ func (w *worktree) make(ctx context.Context, at *running, name string) error {
 		return nil
 	}
 	w.space, w.dir = at.Folder, path.Join(at.Folder, worktrees, name)
+	if err := w.clear(ctx, at); err != nil {
+		return err
+	}
 	// The folder of all is no change of the project's.
 	exclude := `f=$(git rev-parse --git-path info/exclude) && mkdir -p "${f%/*}" && { grep -qxF "$0" "$f" 2>/dev/null || echo "$0" >>"$f"; }`
 	if _, err := run(ctx, at, w.space, "sh", "-c", exclude, "/"+worktrees+"/"); err != nil {
@@ -82,10 +86,22 @@ func (w *worktree) make(ctx context.Context, at *running, name string) error {
 		add = append(add, "-b", branchOf(name))
 	}
 	if _, err := run(ctx, at, w.space, add...); err != nil {
+		w.cut = context.Cause(ctx) != nil
 		return err
 	}
 	w.made = true
 	return nil
+}
+
+// clear removes what a killed git left of the worktree, which counts as locked.
+func (w *worktree) clear(ctx context.Context, at *running) error {
+	if !w.cut {
+		return nil
+	}
+	const remove = `git worktree unlock "$0"; git worktree remove --force "$0"; rm -rf "$0" && git worktree prune`
+	_, err := run(ctx, at, w.space, "sh", "-c", remove, w.dir)
+	w.cut = err != nil
+	return err
 }
 
 // finish commits what a workflow left, and removes its worktree.
@@ -117,6 +133,9 @@ func (s *server) finish(ctx context.Context, r Request) (Message, error) {
 func (w *worktree) remove(ctx context.Context, at *running, name string) (head string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if err := w.clear(ctx, at); err != nil {
+		return "", err
+	}
 	if !w.made || w.gone {
 		return "", failure(NoSuch, "", "there is no workflow %s", name)
 	}
@@ -157,7 +176,7 @@ func (s *server) leaveWorkflows(at *running) {
 	s.workflows = map[string]*worktree{}
 	s.mu.Unlock()
 	for name, w := range all {
-		if _, err := w.remove(ctx, at, name); err != nil {
+		if _, err := w.remove(ctx, at, name); err != nil && asError(err).Code != NoSuch {
 			m := errorMessage(err)
 			m.Type, m.Workflow = "left", name
 			s.out.write(m)
