@@ -83,10 +83,11 @@ var (
 // The programs that people call in steps and hooks and that the barest image of a family lacks.
 var (
 	onDebian = strings.Fields("curl wget git unzip zip jq make cmake gcc g++ python python3 pip pip3 node npm npx yarn pnpm zsh vim " +
-		"nano gpg " +
+		"nano gpg docker docker-compose " +
 		"rsync lsb_release add-apt-repository ruby gem bundle php composer go cargo rustc rustup java javac mvn gradle psql mysql tree " +
 		"htop ping ifconfig")
 	onAlpine = strings.Fields("curl git zip jq make cmake gcc g++ python python3 pip pip3 node npm npx yarn pnpm bash zsh nano gpg " +
+		"docker docker-compose " +
 		"rsync lsb_release " +
 		"add-apt-repository ruby gem bundle php composer go cargo rustc rustup java javac mvn gradle psql mysql useradd usermod groupadd " +
 		"tree htop")
@@ -194,6 +195,9 @@ func forLanguage(known Image, name, tag string) (Image, bool) {
 	return known, true
 }
 
+// withoutDocker are those of Microsoft's images that have no client of an engine.
+var withoutDocker = strings.Fields("base cpp dotnet go java javascript-node typescript-node python rust ruby php anaconda miniconda jekyll")
+
 // forDevContainers are Microsoft's images. Their Alpine is one variant of base.
 func forDevContainers(name, tag string) (known Image, ok bool) {
 	known.Family, known.User, known.Number = Debian, "vscode", "1000"
@@ -209,6 +213,9 @@ func forDevContainers(name, tag string) (known Image, ok bool) {
 		known.Family = Alpine
 	}
 	known.Session = known.User
+	if slices.Contains(withoutDocker, name) {
+		known.lacks = []string{"docker", "docker-compose"}
+	}
 	known.Release, known.Ubuntu = release(name, tag)
 	return known, true
 }

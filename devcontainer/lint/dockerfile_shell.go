@@ -40,21 +40,41 @@ func lostEffects(v *rule.View) (out []rule.Finding) {
 	return append(out, hooksWithoutEffect(v)...)
 }
 
-// hooksWithoutEffect reports hooks that only change the folder of their shell, which ends with them.
+// hooksWithoutEffect reports hooks that only change their shell, which ends with them: its folder, its variables and its names.
 func hooksWithoutEffect(v *rule.View) (out []rule.Finding) {
 	eachHookText(v, func(_ string, n *jsonc.Node) {
 		if n.Kind != jsonc.String {
 			return
 		}
-		commands := v.CommandsOf(n, n.Text)
-		if len(commands) != 1 || commands[0].Wrapped != "" || !slices.Contains([]string{"cd", "pushd"}, commands[0].Words[0].Text) ||
-			len(commands[0].Words) != 2 {
-			return
+		message, hint := "", ""
+		for _, cmd := range v.CommandsOf(n, n.Text) {
+			if message, hint = lostByHook(cmd, strings.TrimSpace(n.Text)); message == "" {
+				return // it does something
+			}
 		}
-		out = append(out, v.AtValue(n, "each hook has a shell of its own, and the next one starts in the workspace's folder again",
-			fmt.Sprintf("write it in front of the command that needs it: %s && …", strings.TrimSpace(n.Text))))
+		if message != "" {
+			out = append(out, v.AtValue(n, message, hint))
+		}
 	})
 	return out
+}
+
+// lostByHook says what is gone at the end of a hook that is only this command; "" when it may do more.
+func lostByHook(cmd *shell.Command, text string) (lost, instead string) {
+	infront := fmt.Sprintf("write it in front of the command that needs it: %s && …", text)
+	switch name := cmd.Words[0].Text; {
+	case cmd.Wrapped != "" || len(cmd.Files) > 0 || cmd.Input != "":
+	case (name == "cd" || name == "pushd") && len(cmd.Words) == 2:
+		return "each hook has a shell of its own, and the next one starts in the workspace's folder again", infront
+	case name == "export" && len(cmd.Assigns) > 0 && len(cmd.Words) == 1:
+		return fmt.Sprintf("each hook has a shell of its own, and %s is gone when it ends", cmd.Assigns[0].Name),
+			fmt.Sprintf("set %s in remoteEnv, for terminals and all hooks", cmd.Assigns[0].Name)
+	case name == "alias" && len(cmd.Words) > 1:
+		return "each hook has a shell of its own, and the alias is gone when it ends", "write it into ~/.bashrc"
+	case (name == "source" || name == ".") && len(cmd.Words) == 2 && strings.HasSuffix(cmd.Words[1].Text, "/bin/activate"):
+		return "each hook has a shell of its own, and no other one has the environment that this activates", infront
+	}
+	return "", ""
 }
 
 // end returns the offset behind an instruction's last byte that is no white space or ;.

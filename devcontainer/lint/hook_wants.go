@@ -206,6 +206,28 @@ func isProject(v *rule.View) bool {
 	return others > 0 && !template
 }
 
+// examples matches names of files that a project has so that people copy them.
+var examples = lazyregexp.New(`(?i)(^|[._-])(example|sample|template|dist)([._-]|$)`)
+
+// exampleMissing reports a copy of an example that is not there; its message is "" when it is.
+func exampleMissing(v *rule.View, folder string, cmd *shell.Command) rule.Finding {
+	words := cmd.Operands()
+	if !cmd.Is("cp") || len(words) != 2 || !words[0].Literal || hasFlag(cmd, "-r", "-R", "-a", "-t") {
+		return rule.Finding{}
+	}
+	name := words[0].Text
+	full := path.Join(folder, name)
+	if path.IsAbs(name) || strings.ContainsAny(name, "*?[{~$") || !examples.MatchString(path.Base(name)) || devcontainer.LeavesTree(full) ||
+		!isMissing(v, full) {
+		return rule.Finding{}
+	}
+	hint := "add it, or leave the command out"
+	if best := nearest(path.Base(name), v.Tree.List(path.Dir(full))); best != "" {
+		hint = fmt.Sprintf("did you mean %q?", path.Join(path.Dir(name), best))
+	}
+	return rule.Finding{Message: fmt.Sprintf("there is no file %s to copy", name), Hint: hint}
+}
+
 func hasFlag(cmd *shell.Command, flags ...string) bool {
 	_, has := cmd.Flag(flags...)
 	return has

@@ -134,6 +134,9 @@ func wantedByCommand(v *rule.View, folder string, cmd *shell.Command) rule.Findi
 	if f.Message == "" {
 		f = targetMissingIn(v, folder, cmd)
 	}
+	if f.Message == "" {
+		f = exampleMissing(v, folder, cmd)
+	}
 	if f.Message != "" && !isProject(v) {
 		return rule.Finding{}
 	}

@@ -305,7 +305,10 @@ var namedPort = lazyregexp.New(`^([A-Za-z][A-Za-z0-9_.-]*):\d+$`)
 
 // forwardedHosts reports ports of a host that no service of Compose is called, by its name or otherwise.
 func forwardedHosts(v *rule.View) (out []rule.Finding) {
-	if !v.ByCompose() || v.Composed == nil || len(v.Compose) < len(rights.Texts(v.Root.Member("dockerComposeFile"))) ||
+	if !v.ByCompose() {
+		return forwardedAlone(v)
+	}
+	if v.Composed == nil || len(v.Compose) < len(rights.Texts(v.Root.Member("dockerComposeFile"))) ||
 		v.Composed.Project.Incomplete() != "" || joinsOthers(v.Composed.Project) {
 		return nil
 	}
@@ -325,6 +328,24 @@ func forwardedHosts(v *rule.View) (out []rule.Finding) {
 			}
 			out = append(out, v.AtValue(n, fmt.Sprintf("the Compose files have no service %q", m[1]), hint))
 		}
+	}
+	return out
+}
+
+// forwardedAlone reports the same where there is one container, which finds no other by a name without dots.
+func forwardedAlone(v *rule.View) (out []rule.Finding) {
+	if slices.ContainsFunc(v.RunArgs, func(a rights.Arg) bool {
+		return slices.Contains([]string{"network", "net", "add-host", "link", "hostname", "h", "dns", "dns-search", "name"}, a.Flag)
+	}) {
+		return nil
+	}
+	for _, n := range rights.Texts(v.Root.Member("forwardPorts")) {
+		m := namedPort.FindStringSubmatch(n.Text)
+		if m == nil || m[1] == "localhost" || strings.Contains(m[1], ".") {
+			continue
+		}
+		out = append(out, v.AtValue(n, fmt.Sprintf("nothing is called %q: without Compose there is one container, on a network of its own", m[1]),
+			"write "+strings.TrimPrefix(n.Text, m[1]+":")+" for a port of this container"))
 	}
 	return out
 }
@@ -382,6 +403,9 @@ func editorNames(v *rule.View) (out []rule.Finding) {
 	code := all.Member("vscode")
 	if n := code.Member("extensions"); n != nil && n.Kind == jsonc.String {
 		out = append(out, v.AtValue(n, "extensions is a list, and VS Code reads no text", fmt.Sprintf("write [%s]", jsonc.Quote(n.Text))))
+	}
+	if n := code.Member("extensions"); n != nil && n.Kind == jsonc.Object {
+		out = append(out, v.AtValue(n, "extensions is a list, and VS Code reads no object", `write ["PUBLISHER.NAME", …]`))
 	}
 	known := []string{"extensions", "settings", "devPort"}
 	for _, m := range code.Fields() {

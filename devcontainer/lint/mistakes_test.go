@@ -19,7 +19,7 @@ var soundOnes = func() map[string]string {
 	const common = `
   "$schema": "https://example.com/s.json", "name": "n", "features": {"ghcr.io/a/b/c:1.0.0": {"version": "1"}}, "overrideFeatureInstallOrder": ["ghcr.io/a/b/c"],
   "secrets": {"A_B": {"description": "d", "documentationUrl": "https://example.com"}},
-  "forwardPorts": [3000, "db:5432"], "portsAttributes": {"3000": {"onAutoForward": "openBrowserOnce", "elevateIfNeeded": false, "label": "l", "requireLocalPort": true, "protocol": "https"}},
+  "forwardPorts": [3000, "localhost:5432"], "portsAttributes": {"3000": {"onAutoForward": "openBrowserOnce", "elevateIfNeeded": false, "label": "l", "requireLocalPort": true, "protocol": "https"}},
   "otherPortsAttributes": {"onAutoForward": "silent", "elevateIfNeeded": false, "label": "l", "requireLocalPort": true, "protocol": "http"},
   "updateRemoteUserUID": true, "containerEnv": {"A": "b"}, "containerUser": "dev", "remoteUser": "dev",
   "mounts": ["type=volume,source=v,target=/v", {"type": "bind", "source": "${localWorkspaceFolder}/x", "target": "/x"}],

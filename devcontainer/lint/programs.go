@@ -11,6 +11,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/baseimage"
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
+	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -217,6 +218,8 @@ func (p *programs) missing(cmd *shell.Command) rule.Finding {
 		hint = map[baseimage.Family]string{baseimage.Debian: "its packages are installed with apt-get",
 			baseimage.Alpine: "its packages are installed with apk add",
 			baseimage.RedHat: "its packages are installed with dnf"}[p.known.Family]
+	case name == "docker":
+		hint = "add the Feature ghcr.io/devcontainers/features/docker-in-docker"
 	case name == "python":
 		hint = "Debian and Ubuntu call it python3"
 	case p.known.Family == baseimage.Alpine && slices.Contains([]string{"useradd", "groupadd", "usermod"}, name):
@@ -278,7 +281,12 @@ func missingInHooks(v *rule.View, p *programs) (out []rule.Finding) {
 	if v.Kind() != devcontainer.ConfigFile || p == nil {
 		return nil
 	}
+	out = shellsOfFeaturesMissing(v, p)
 	p.any = p.any || v.HasFeatures()
+	for _, r := range v.Mounts() {
+		p.brought[path.Base(r.Mount.Target)] = true
+		p.any = p.any || strings.HasSuffix(r.Mount.Target, "/bin")
+	}
 	eachHookText(v, func(property string, n *jsonc.Node) {
 		if property == "initializeCommand" {
 			return
@@ -298,5 +306,26 @@ func missingInHooks(v *rule.View, p *programs) (out []rule.Finding) {
 			p.run(cmd)
 		})
 	})
+	return out
+}
+
+// shellsOfFeaturesMissing reports Features of the project whose install.sh is for bash, in a container that has none. No other kind
+// of Feature is there that may bring it.
+func shellsOfFeaturesMissing(v *rule.View, p *programs) (out []rule.Finding) {
+	if !p.lacks("bash") {
+		return nil
+	}
+	for _, m := range v.Root.Member("features").Fields() {
+		full, _ := v.Path(path.Join(m.Name, "install.sh"))
+		if !rights.IsLocal(m.Name) || v.Tree == nil || full == "" {
+			return nil
+		}
+		src, err := v.Tree.Read(full)
+		if err != nil || dockerfile.Interpreter(src) != "bash" {
+			return nil
+		}
+		out = append(out, v.AtName(m, fmt.Sprintf("bash runs the install.sh of %s, and %s has none", m.Name, p.image),
+			"begin it with #!/bin/sh, or take an image that has bash"))
+	}
 	return out
 }

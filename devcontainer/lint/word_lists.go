@@ -130,9 +130,17 @@ func wordsForAShell(v *rule.View, words []*jsonc.Node) []rule.Finding {
 			return []rule.Finding{v.AtValue(w, fmt.Sprintf("no shell replaces %s in an array: the program gets the text as it is",
 				strings.TrimSuffix(at, "/")), `write the command as one string, or as ["sh", "-c", "…"]`)}
 		}
+		if strings.Contains(w.Text, "*") && slices.Contains(takeFiles, words[0].Text) {
+			return []rule.Finding{v.AtValue(w,
+				fmt.Sprintf("no shell replaces * in an array: %s looks for a file of the name %s", words[0].Text, w.Text),
+				`write the command as one string, or as ["sh", "-c", "…"]`)}
+		}
 	}
 	return nil
 }
+
+// takeFiles are programs whose words are names of files, and no patterns.
+var takeFiles = []string{"rm", "cp", "mv", "ls", "cat", "chmod", "chown", "mkdir", "touch", "ln"}
 
 // joined is one text of several commands, of which each runs if those before it succeed.
 func joined(commands []*jsonc.Node) string {

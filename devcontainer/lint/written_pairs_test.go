@@ -27,7 +27,58 @@ func mounting(mount string) string {
 		"\n-- .devcontainer/compose.yaml --\n" + service
 }
 
+// depending is a Feature of the project that depends on another.
+func depending(name, on string) string {
+	return "\n-- .devcontainer/" + name + "/devcontainer-feature.json --\n" +
+		`{"id": "` + name + `", "version": "1.0.0", "dependsOn": {` + "\n" + `"` + on + `": {}}}`
+}
+
+// installed is a configuration with a Feature of the project, whose install.sh begins with a line.
+func installed(image, first, more string) string {
+	return imaged(image, `, "features": {`+"\n"+`"./tool": {}`+more+`}`) + "\n-- .devcontainer/tool/devcontainer-feature.json --\n" +
+		`{"id": "tool", "version": "1.0.0"}` + "\n-- .devcontainer/tool/install.sh --\n" + first + "\necho hi\n"
+}
+
 var writtenPairs = []pair{
+	// Hooks of which nothing stays.
+	{"variables that end with a hook", `warning SBX734 "export`, imaged("debian:13", `, "postCreateCommand": "export A=1 && export B=2"`),
+		imaged("debian:13", `, "postCreateCommand": "export A=1 && make"`) + makefile},
+	{"variable that is written down", `SBX734`, "", imaged("debian:13", `, "postCreateCommand": "export A=1 > ~/.profile"`)},
+	{"environment that ends with a hook", `warning SBX734 "`, imaged("python:3.13", `, "postCreateCommand": ". .venv/bin/activate"`),
+		imaged("python:3.13", `, "postCreateCommand": ". .venv/bin/activate && pip install x"`)},
+	{"alias that ends with a hook", `warning SBX734 "`, imaged("debian:13", `, "postCreateCommand": "alias ll='ls -l'"`),
+		imaged("debian:13", `, "postCreateCommand": "echo \"alias ll='ls -l'\" >> ~/.bashrc"`)},
+	{"pattern in an array", `warning SBX314 "/tmp`, imaged("debian:13", `, "postCreateCommand": ["rm", "-rf",
+		"/tmp/*.log"]`), imaged("debian:13", `, "postCreateCommand": ["find", ".", "-name", "*.log", "-delete"]`)},
+	// Programs that are not there.
+	{"docker in a hook", `error SBX749 "docker`, imaged("python:3.13-slim", `, "postCreateCommand": "docker compose up -d"`) + "\n-- compose.yaml --\n",
+		imaged("python:3.13-slim", `, "postCreateCommand": "docker ps || true"`)},
+	{"docker in an image for dev containers", `error SBX749 "docker`,
+		imaged("mcr.microsoft.com/devcontainers/python:3.13", `, "postStartCommand": "docker ps"`),
+		imaged("mcr.microsoft.com/devcontainers/universal:2", `, "postStartCommand": "docker ps"`)},
+	{"docker of a Feature", `SBX749`, "", imaged("debian:13", `, "features": {"ghcr.io/a/b/c:1": {}}, "postStartCommand": "docker ps"`)},
+	{"docker of the host", `SBX749`, "", imaged("debian:13", `, "postStartCommand": "docker ps",
+		"mounts": ["type=bind,source=/usr/bin/docker,target=/usr/bin/docker"]`)},
+	{"docker by its script", `SBX749`, "", imaged("python:3.13", `, "postCreateCommand": "curl -fsSL https://get.docker.com | sh", "postStartCommand": "docker ps"`)},
+	{"docker on the host", `SBX749`, "", imaged("debian:13", `, "initializeCommand": "docker network create x"`)},
+	{"bash of a Feature on Alpine", `error SBX749 "./tool"`, installed("alpine:3.22", "#!/usr/bin/env bash", ""), installed("alpine:3.22", "#!/bin/sh", "")},
+	{"bash of a Feature on Debian", `SBX749`, "", installed("debian:13", "#!/bin/bash", "")},
+	{"bash by another Feature", `SBX749`, "", installed("alpine:3.22", "#!/bin/bash", `, "ghcr.io/devcontainers/features/common-utils:2": {}`)},
+	// Files that are not there.
+	{"example to copy", `error SBX318 "cp`, imaged("debian:13", `, "postCreateCommand": "cp .env.example .env"`) + readme,
+		imaged("debian:13", `, "postCreateCommand": "cp .env.example .env"`) + "\n-- .env.example --\n"},
+	{"example for the host", `error SBX318 "cp`, imaged("debian:13", `, "initializeCommand": "cp -n .env.sample .env"`) + readme,
+		imaged("debian:13", `, "initializeCommand": "test -f .env || cp .env.sample .env"`) + readme},
+	{"file that git leaves out", `SBX318`, "", imaged("debian:13", `, "initializeCommand": "cp .env .devcontainer/.env"`) + readme},
+	{"example that a command makes", `SBX318`, "", imaged("debian:13", `, "postCreateCommand": "make && cp .env.example .env"`) + makefile},
+	{"Feature of a Feature of a Feature", `error SBX311 "./c"`, imaged("debian:13", `, "features": {"./a": {}}`) + depending("a", "./b") + depending("b", "./c"),
+		imaged("debian:13", `, "features": {"./a": {}}`) + depending("a", "./b") + depending("b", "ghcr.io/a/b/c:1")},
+	// Ports and extensions.
+	{"port of another container without one", `warning SBX323 "db:5432"`, imaged("debian:13", `, "forwardPorts": [
+		"db:5432"]`), imaged("debian:13", `, "forwardPorts": ["localhost:5432", 3000]`)},
+	{"port of a container in the network", `SBX323`, "", imaged("debian:13", `, "forwardPorts": ["db:5432"], "runArgs": ["--network=x"]`)},
+	{"extensions as an object", `warning SBX324 {`, imaged("debian:13", `, "customizations": {"vscode": {"extensions":
+		{"a.b": true}}}`), imaged("debian:13", `, "customizations": {"vscode": {"extensions": ["a.b"]}}`)},
 	// What a shell repeats, leaves to itself or runs perhaps is not known to end.
 	{"loop over a printer", `error SBX326 false`, ownCommand + "CMD date; echo ready\n", ownCommand + "CMD while true; do date; done\n"},
 	{"loop until something", `error SBX326 false`, ownCommand + "CMD [\"sh\", \"-c\", \"date\"]\n",
