@@ -46,6 +46,11 @@ func Discover(path string) ([]string, error) {
 	if !info.IsDir() {
 		return []string{path}, nil
 	}
+	return discoverIn(path)
+}
+
+// discoverIn is Discover for a folder.
+func discoverIn(path string) ([]string, error) {
 	for _, name := range []string{FeatureName, TemplateName} {
 		if file := filepath.Join(path, name); filekind.IsRegular(file) {
 			return []string{file}, nil
@@ -67,25 +72,28 @@ func Discover(path string) ([]string, error) {
 		found = append(found, s)
 	}
 	if len(found) == 0 {
-		if err := unusable(path); err != nil {
-			return nil, err
-		}
-	}
-	if _, err := filepath.Abs(path); len(found) == 0 && err != nil {
-		return nil, err // the current folder was removed
-	}
-	if len(found) == 0 && inDevcontainer(path) {
-		return nil, diag.WithHint(fmt.Errorf("%w in %s", ErrNone, path),
-			"name the project's folder, the one with .devcontainer in it, or one file")
-	}
-	if near := nearName(disk{root: root}); len(found) == 0 && near != "" {
-		return nil, diag.WithHint(fmt.Errorf("%w in %s: no tool reads %s", ErrNone, path, near),
-			"did you mean .devcontainer/devcontainer.json?")
-	}
-	if len(found) == 0 {
-		return nil, diag.WithHint(fmt.Errorf("%w in %s", ErrNone, path), "sbx-devc init %s writes one", path)
+		return nil, whyNone(path, disk{root: root})
 	}
 	return found, nil
+}
+
+// whyNone says why a folder has no configuration, and what to do.
+func whyNone(path string, d disk) error {
+	if err := unusable(path); err != nil {
+		return err
+	}
+	if _, err := filepath.Abs(path); err != nil {
+		return err // the current folder was removed
+	}
+	if inDevcontainer(path) {
+		return diag.WithHint(fmt.Errorf("%w in %s", ErrNone, path),
+			"name the project's folder, the one with .devcontainer in it, or one file")
+	}
+	if near := nearName(d); near != "" {
+		return diag.WithHint(fmt.Errorf("%w in %s: no tool reads %s", ErrNone, path, near),
+			"did you mean .devcontainer/devcontainer.json?")
+	}
+	return diag.WithHint(fmt.Errorf("%w in %s", ErrNone, path), "sbx-devc init %s writes one", path)
 }
 
 // templateOf returns the metadata of the Template that a file is a part of, or "": its files

@@ -357,7 +357,7 @@ func touched(i *dockerfile.Instruction) []suspect {
 				say(cmd, f)
 			}
 		}
-		if cmd.Is(untouching...) || cmd.Is(shell.Shells...) && runsText(cmd) {
+		if cmd.Is(untouching...) || cmd.Is(shell.Shells...) && hasScript(cmd) {
 			continue
 		}
 		for _, w := range cmd.Args() {
@@ -368,12 +368,6 @@ func touched(i *dockerfile.Instruction) []suspect {
 		}
 	}
 	return out
-}
-
-// runsText reports a shell whose text is among the commands on its own.
-func runsText(cmd *shell.Command) bool {
-	_, ok := cmd.Flag("-c")
-	return ok
 }
 
 // settingsMissing reports a build that copies settings which are not there.

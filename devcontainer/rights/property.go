@@ -151,64 +151,53 @@ func (l *lister) options() {
 		}
 	}
 	for _, a := range l.Args {
-		r := Right{Value: a.Value, Notation: Option, Key: a.Flag, Place: placeOf(l.Config, a.Node)}
-		switch a.Flag {
-		case "privileged":
-			r.Kind = Privileged
-		case "init":
-			r.Kind = Init
-		case "publish-all":
-			r.Kind = Port
-		case "use-api-socket":
-			r.Kind = EngineAPI
-		case "cap-add":
-			r.Kind, r.Value = Capability, CapabilityName(a.Value)
-		case "security-opt":
-			r.Kind = SecurityOpt
-		case "network", "pid", "ipc", "uts", "userns", "cgroupns":
-			r.Kind, r.Name = Namespace, a.Flag
-		case "device", "gpus", "device-cgroup-rule":
-			r.Kind = Device
-		case "mount":
-			r.Kind, r.Mount = Mounted, ParseMount(a.Value)
-		case "volume":
-			r.Kind, r.Mount = Mounted, ParseVolume(a.Value)
-		case "tmpfs":
-			target, _, _ := strings.Cut(a.Value, ":")
-			r.Kind, r.Mount = Mounted, Mount{Type: "tmpfs", Target: target}
-		case "volumes-from":
-			r.Kind = VolumesFrom
-		case "add-host":
-			r.Kind = ExtraHost
-		case "env":
-			r = r.variable(Env)
-		case "env-file":
-			r.Kind = EnvFile
-		case "publish":
-			r.Kind = Port
-		case "expose":
-			r.Kind = Exposed
-		case "sysctl":
-			r = r.variable(Sysctl)
-			r.Name, r.Value = strings.ReplaceAll(strings.TrimSpace(r.Name), "/", "."), strings.TrimSpace(r.Value)
-		case "user":
-			r.Kind = User
-		case "entrypoint":
-			r.Kind, r.Words = Entrypoint, []string{a.Value}
-		default:
-			continue
+		if r, ok := option(a); ok {
+			r.Notation, r.Key, r.Place = Option, a.Flag, placeOf(l.Config, a.Node)
+			l.add(r)
 		}
-		if isSwitch := r.Kind == Privileged || r.Kind == Init || r.Kind == EngineAPI || a.Flag == "publish-all"; isSwitch {
-			if !IsOn(a.Value) {
-				continue
-			}
-			r.Value = ""
-			if r.Kind == Port {
-				r.Value = "*"
-			}
-		}
-		l.add(r)
 	}
+}
+
+// optionKinds are the options of docker run whose value is the right's as it is written.
+var optionKinds = map[string]Kind{"security-opt": SecurityOpt, "device": Device, "gpus": Device, "device-cgroup-rule": Device,
+	"volumes-from": VolumesFrom, "add-host": ExtraHost, "env-file": EnvFile, "publish": Port, "expose": Exposed, "user": User}
+
+// switches are those that are on or off, with the value that their right has.
+var switches = map[string]Right{"privileged": {Kind: Privileged}, "init": {Kind: Init}, "use-api-socket": {Kind: EngineAPI},
+	"publish-all": {Kind: Port, Value: "*"}}
+
+// option reads one of docker run's: its kind with the fields that the kind has.
+func option(a Arg) (r Right, ok bool) {
+	if on, known := switches[a.Flag]; known {
+		return on, IsOn(a.Value)
+	}
+	r.Value = a.Value
+	if r.Kind, ok = optionKinds[a.Flag]; ok {
+		return r, true
+	}
+	switch a.Flag {
+	case "cap-add":
+		r.Kind, r.Value = Capability, CapabilityName(a.Value)
+	case "network", "pid", "ipc", "uts", "userns", "cgroupns":
+		r.Kind, r.Name = Namespace, a.Flag
+	case "mount":
+		r.Kind, r.Mount = Mounted, ParseMount(a.Value)
+	case "volume":
+		r.Kind, r.Mount = Mounted, ParseVolume(a.Value)
+	case "tmpfs":
+		target, _, _ := strings.Cut(a.Value, ":")
+		r.Kind, r.Mount = Mounted, Mount{Type: "tmpfs", Target: target}
+	case "env":
+		r = r.variable(Env)
+	case "sysctl":
+		r = r.variable(Sysctl)
+		r.Name, r.Value = strings.ReplaceAll(strings.TrimSpace(r.Name), "/", "."), strings.TrimSpace(r.Value)
+	case "entrypoint":
+		r.Kind, r.Words = Entrypoint, []string{a.Value}
+	default:
+		return Right{}, false
+	}
+	return r, true
 }
 
 // variable takes NAME=VALUE apart. Without = an option takes the value from the

@@ -74,39 +74,25 @@ func (s *Store) Take(in io.Reader, how Taking) (notes []string, err error) {
 		if h.Typeflag != tar.TypeReg {
 			continue
 		}
-		var text []byte
-		switch id := strings.TrimSuffix(path.Base(name), ".jsonl"); {
-		case (name == "settings.json" || name == stateFile) && h.Size <= maxText:
+		if (name == "settings.json" || name == stateFile) && h.Size <= maxText {
 			if settings[name], err = io.ReadAll(archive); err != nil {
 				return nil, fmt.Errorf("reading Claude's folder: %w", err)
 			}
 			continue
-		case conversation.IsID(id) && name == conversation.Path(how.WorkDir, id):
-			var messages bytes.Buffer
-			if n, err := conversation.Keep(&messages, archive, how.WorkDir, id); err != nil || n == 0 {
-				if err != nil {
-					large++
-				}
-				continue
-			}
-			text = messages.Bytes()
-		case texts().MatchString(name):
-			if h.Size > maxText {
-				large++
-				continue
-			}
-			if text, err = io.ReadAll(archive); err != nil {
-				return nil, fmt.Errorf("reading Claude's folder: %w", err)
-			}
-		default:
-			continue
 		}
-		if all += len(text); all > maxAll || len(taken) > maxEntries {
+		text, err := keptText(archive, name, h.Size, how.WorkDir)
+		switch {
+		case errors.Is(err, errNotKept):
 			large++
-			all -= len(text)
-			continue
+		case err != nil:
+			return nil, fmt.Errorf("reading Claude's folder: %w", err)
+		case text == nil:
+		case all+len(text) > maxAll || len(taken) > maxEntries:
+			large++
+		default:
+			all += len(text)
+			taken[name] = []byte(how.Clean(string(text)))
 		}
-		taken[name] = []byte(how.Clean(string(text)))
 	}
 	if source.N == 0 {
 		return nil, fmt.Errorf("reading Claude's folder: %w: %d MiB", ErrTooLarge, maxTaken>>20)
@@ -121,6 +107,31 @@ func (s *Store) Take(in io.Reader, how Taking) (notes []string, err error) {
 		return notes, err
 	}
 	return notes, atomicfile.Write(filepath.Join(s.dir, claudeFile), 0o600, func(w io.Writer) error { return Pack(w, "kept", taken, 0, 0) })
+}
+
+// errNotKept reports a text that is too large, or a conversation that cannot be read.
+var errNotKept = errors.New("it is not kept")
+
+// keptText reads a later run's part of a file in Claude's own folder; nil = it has none.
+func keptText(in io.Reader, name string, size int64, workDir string) ([]byte, error) {
+	id := strings.TrimSuffix(path.Base(name), ".jsonl")
+	switch {
+	case conversation.IsID(id) && name == conversation.Path(workDir, id):
+		var messages bytes.Buffer
+		n, err := conversation.Keep(&messages, in, workDir, id)
+		if err != nil {
+			return nil, errNotKept
+		}
+		if n == 0 {
+			return nil, nil
+		}
+		return messages.Bytes(), nil
+	case !texts().MatchString(name):
+		return nil, nil
+	case size > maxText:
+		return nil, errNotKept
+	}
+	return io.ReadAll(in)
 }
 
 // carryOver adds the kept conversations of other folders than workDir.

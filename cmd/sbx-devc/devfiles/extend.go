@@ -70,7 +70,12 @@ func extend(ctx context.Context, a *cli.App, to *ask.Terminal, o initOptions, di
 			return err
 		}
 	}
-	if o.dryRun {
+	return finish(a, dir, x, in.Private, o.dryRun)
+}
+
+// finish writes an extension, or only shows it, and names the next commands.
+func finish(a *cli.App, dir scaffold.Folder, x *adopt.Extension, private []string, dryRun bool) error {
+	if dryRun {
 		if err := showFiles(a, dir, x.Files, "changed"); err != nil {
 			return err
 		}
@@ -78,7 +83,7 @@ func extend(ctx context.Context, a *cli.App, to *ask.Terminal, o initOptions, di
 	switch err := refuseExtension(a, x); {
 	case err != nil:
 		return exitcode.With(exitcode.Refused, err)
-	case o.dryRun:
+	case dryRun:
 		sayNotes(a, x.Notes)
 		return nil
 	case len(x.Changed) == 0:
@@ -90,7 +95,7 @@ func extend(ctx context.Context, a *cli.App, to *ask.Terminal, o initOptions, di
 	}
 	fmt.Fprintln(a.Stderr, "sbx-devc: next:")
 	if x.Joins {
-		sayServices(a, 37, in.Private)
+		sayServices(a, 37, private)
 	}
 	fmt.Fprint(a.Stderr, `  sbx-devc validate                     what else opens it
   devcontainer up --remove-existing-container, or "Rebuild Container" in the editor
