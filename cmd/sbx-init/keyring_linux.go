@@ -69,6 +69,10 @@ func (k *keyring) read(p *program, secrets []settings.Secret) (bindings []creden
 		without := func(why string) {
 			p.printWarning(fmt.Errorf("requests go without the key %s: %s", s.Name, why))
 		}
+		if _, taken := values[s.Name]; taken { // one of the values would go to the other's host
+			without("another key has the same name")
+			continue
+		}
 		source, err := s.Reference()
 		if err != nil {
 			without(err.Error())

@@ -53,4 +53,13 @@ func TestKeysOfAPolicyFile(t *testing.T) {
 	if keys := k.bind(p, read("allowlist", entry, app)); keys == nil {
 		t.Error("the key does not come back")
 	}
+
+	// Of two keys with one name, neither goes to the other's host.
+	said.Reset()
+	t.Setenv("OTHER_KEY", "canary-key-other")
+	const elsewhere = `"git:elsewhere.example/acme/app"`
+	keys = k.bind(p, read("allowlist", entry+", "+elsewhere, app+`, {"name": "app", "from": "env:OTHER_KEY", "for": `+elsewhere+`}`))
+	if hosts := keys.Hosts(); len(hosts) != 1 || hosts[0].Name != "git.example" || !strings.Contains(said.String(), "another key has the same name") {
+		t.Errorf("keys go to %v, said %q", hosts, &said)
+	}
 }
