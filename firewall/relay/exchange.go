@@ -196,7 +196,6 @@ func modifyResponse(res *http.Response) error {
 	if res.StatusCode == http.StatusSwitchingProtocols && (x.request.Method != operation.WebSocket || !agreesToWebSocket(res)) {
 		return errors.New("it leaves HTTP") // what comes behind that is not judged
 	}
-	res.Header.Del("Alt-Svc")
 	x.bodiless = res.ContentLength == 0
 	if x.key != nil {
 		if err := maskBody(res, x.key); err != nil {
@@ -217,6 +216,12 @@ func modifyResponse(res *http.Response) error {
 type whole struct {
 	http.ResponseWriter
 	x *exchange
+}
+
+// WriteHeader leaves out Alt-Svc, of interim answers, too.
+func (w whole) WriteHeader(status int) {
+	w.Header().Del("Alt-Svc")
+	w.ResponseWriter.WriteHeader(status)
 }
 
 // FlushError is for http.ResponseController.
