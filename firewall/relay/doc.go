@@ -28,7 +28,8 @@
 //     announced trailers of a request (others are dropped), a Connection field that
 //     names more than the connection's end or that upgrade;
 //   - fields by which servers take a request for another one (X-HTTP-Method-Override,
-//     X-Original-URL, X-Forwarded-Host and their like), two fields where one can
+//     X-Original-URL, X-Forwarded-Host and their like), or use a second path (Destination,
+//     X-Amz-Copy-Source and their like), two fields where one can
 //     count, more than 128 fields or 64 KiB of them;
 //   - a form or JSON text of a POST with the member _method. Its body passes until there,
 //     and the request to the host is broken off. A compressed one is read whole before.

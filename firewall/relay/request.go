@@ -90,13 +90,17 @@ func authorityOf(name string, port uint16) string {
 }
 
 // steering are fields by which a server takes a request for one with another
-// method, path or host, as plainField writes them.
+// method, path or host, or writes elsewhere (RFC 4918 section 10.3), as plainField writes them.
 var steering = []string{
 	"forwarded", "x-forwarded-host", "x-forwarded-prefix", "x-forwarded-uri", "x-forwarded-path", "x-forwarded-server", "x-forwarded-method",
 	"x-host", "x-original-host", "x-original-method", "x-original-uri", "x-original-url", "x-rewrite-url", "x-rewrite-uri",
 	"x-http-host-override",
-	"x-http-method", "x-http-method-override", "x-method-override", "x-envoy-original-path", "x-envoy-original-host",
+	"x-http-method", "x-http-method-override", "x-method-override", "x-envoy-original-path", "x-envoy-original-host", "destination",
 }
+
+// copying are the ends of fields by which stores of objects take the content from another path:
+// x-amz-copy-source, x-ms-rename-source and their like.
+var copying = []string{"-copy-source", "-rename-source"}
 
 // single are fields of which a server may take the first or the last, or another spelling.
 var single = []string{
@@ -123,7 +127,7 @@ func checkFields(r *http.Request) *unread {
 		count += len(values)
 		plain := plainField(field)
 		switch {
-		case slices.Contains(steering, plain):
+		case slices.Contains(steering, plain), slices.ContainsFunc(copying, func(end string) bool { return strings.HasSuffix(plain, end) }):
 			return unreadable("%s makes servers take the request for another one", field)
 		case !slices.Contains(single, plain):
 		case len(values) > 1:

@@ -34,7 +34,7 @@ type Exchange struct {
 
 // Classes returns all of them.
 func Classes() []Class {
-	return []Class{GitHub(), GitHubOfOnesOwn(), GraphQL(), GitLab(), Registries()}
+	return []Class{GitHub(), GitHubOfOnesOwn(), GraphQL(), GitLab(), Registries(), Disguises()}
 }
 
 // lines reads "METHOD HOST/PATH?QUERY BODY".
