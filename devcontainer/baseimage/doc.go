@@ -17,8 +17,9 @@
 //     bug 2005129), dash, no sudo, and a pip that is managed since 23.04 are errors. Which programs the image lacks, and
 //     which packages its archive lost, is not asked: warnings.
 //   - Red Hat and its relatives: that they have neither apt nor apk is an error. Their users are not known: warnings.
-//   - Images for dev containers by Microsoft: their users, as devcontainers/images says (2026-07-01). Of their programs
-//     only the package managers of other families and docker, which universal alone has, are judged.
+//   - Images for dev containers by Microsoft: their users, as devcontainers/images says (2026-07-01); another user is a
+//     warning. Of their programs only the package managers of other families and docker, which universal alone has, are
+//     judged.
 //   - eclipse-temurin, maven, openjdk: the tag may mean any distribution. Findings about their users and sudo are
 //     warnings.
 package baseimage

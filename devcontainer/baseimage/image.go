@@ -42,6 +42,9 @@ func IsManager(program string) bool { return slices.Contains(managers, program) 
 // Official reports whether the image is one of Docker's official ones, which set no variable for the home folder.
 func (i Image) Official() bool { return i.name != "" }
 
+// ForDevContainers reports whether the image is one of Microsoft's with one user besides the system's.
+func (i Image) ForDevContainers() bool { return i.Session != "" && i.User != "codespace" }
+
 // Asked reports whether the packages of the image or of its distribution were read, so that what it lacks is certain.
 func (i Image) Asked() bool { return i.Family == Debian && !i.Ubuntu || i.Family == Alpine }
 
@@ -52,7 +55,7 @@ func (i Image) HasUser(name string) (has, sure bool) {
 		return true, true
 	case i.name == "scratch":
 		return false, true
-	case i.Family == "" && name == "ubuntu": // some tags are made from Ubuntu
+	case (i.Family == "" || i.Session != "") && name == "ubuntu": // some tags are made from Ubuntu, and older ones kept the user
 		return true, false
 	}
 	return slices.Contains(standardUsers, name), i.Family == Debian || i.Family == Alpine
@@ -83,11 +86,11 @@ var (
 // The programs that people call in steps and hooks and that the barest image of a family lacks.
 var (
 	onDebian = strings.Fields("curl wget git unzip zip jq make cmake gcc g++ python python3 pip pip3 node npm npx yarn pnpm zsh vim " +
-		"nano gpg docker docker-compose " +
+		"nano gpg docker docker-compose poetry uv pipenv " +
 		"rsync lsb_release add-apt-repository ruby gem bundle php composer go cargo rustc rustup java javac mvn gradle psql mysql tree " +
 		"htop ping ifconfig")
 	onAlpine = strings.Fields("curl git zip jq make cmake gcc g++ python python3 pip pip3 node npm npx yarn pnpm bash zsh nano gpg " +
-		"docker docker-compose " +
+		"docker docker-compose poetry uv pipenv " +
 		"rsync lsb_release " +
 		"add-apt-repository ruby gem bundle php composer go cargo rustc rustup java javac mvn gradle psql mysql useradd usermod groupadd " +
 		"tree htop")

@@ -116,11 +116,11 @@ func userMissing(v *rule.View) (out []rule.Finding) {
 func imageUserMissing(v *rule.View) []rule.Finding {
 	image := v.BaseImage()
 	of, known := baseimage.Of(image)
-	if !known || !of.Official() {
+	if !known || !of.Official() && !of.ForDevContainers() {
 		return nil
 	}
 	severity := diag.Severity("") // the rule's
-	if _, sure := of.HasUser("-"); !sure {
+	if _, sure := of.HasUser("-"); !sure || !of.Official() {
 		severity = diag.SeverityWarning
 	}
 	has := func(user string) bool {

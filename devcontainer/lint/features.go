@@ -135,7 +135,8 @@ func featureAddress(v *rule.View, m jsonc.Member) []rule.Finding {
 	return []rule.Finding{f}
 }
 
-// features.txt has the Features of ghcr.io/devcontainers/features: name, newest version (November 2026), options.
+// features.txt has the Features of ghcr.io/devcontainers/features: name, newest version (November 2026), options,
+// those with ? are a yes or no.
 //
 //go:embed features.txt
 var officialList string
@@ -168,7 +169,11 @@ func officialFeature(v *rule.View, m jsonc.Member) []rule.Finding {
 		}
 		return nil
 	}
-	newest, options := known[0], known[1:]
+	newest, options, switches := known[0], []string{}, map[string]bool{}
+	for _, o := range known[1:] {
+		plain, isSwitch := strings.CutSuffix(o, "?")
+		options, switches[plain] = append(options, plain), isSwitch
+	}
 	if tagged && farAbove(tag, newest) {
 		major, _, _ := strings.Cut(newest, ".")
 		hint := fmt.Sprintf("write %s%s:%s", namespace, name, major)
@@ -179,6 +184,10 @@ func officialFeature(v *rule.View, m jsonc.Member) []rule.Finding {
 	}
 	var out []rule.Finding
 	for _, o := range m.Value.Fields() {
+		if text, ok := o.Value.Str(); ok && switches[o.Name] && text != "true" && text != "false" && !strings.Contains(text, "$") {
+			out = append(out, v.AtValue(o.Value, fmt.Sprintf("the option %s of %s is a yes or no, and its script takes this for no", o.Name, name),
+				"write true or false"))
+		}
 		if best := diag.Suggest(o.Name, options); best != "" && !slices.Contains(options, o.Name) && m.Value.Member(best) == nil {
 			out = append(out, v.AtName(o, fmt.Sprintf("the Feature %s has no option %q", name, o.Name), fmt.Sprintf("did you mean %q?", best)).
 				Offering(jsonc.Rename(o, best)))

@@ -65,6 +65,8 @@ func (p *programs) run(cmd *shell.Command) {
 			p.install(w)
 		}
 	case aptUpdate(cmd), cmd.Is("apt-get", "apt", "apk", "yum", "dnf") && len(packages) == 0:
+	case cmd.Is("pip", "pip3"):
+		p.pip(cmd)
 	case cmd.Is("corepack"):
 		p.brought["pnpm"], p.brought["yarn"] = true, true
 	case cmd.Is("curl", "wget"): // a file, or what a shell makes of it
@@ -73,6 +75,21 @@ func (p *programs) run(cmd *shell.Command) {
 		p.any = p.any || !inline
 	case !cmd.Is(quietPrograms...):
 		p.any = true
+	}
+}
+
+// pip takes note of what a command of pip's brings: the packages that it names, or any of a list or a project.
+func (p *programs) pip(cmd *shell.Command) {
+	_, listed := cmd.Flag("-r", "--requirement", "-e", "--editable", "--group")
+	for _, w := range cmd.Operands() {
+		name := strings.FieldsFunc(w.Text+"=", func(c rune) bool { return strings.ContainsRune("[<>=~!;@ ", c) })
+		listed = listed || !w.Literal && !strings.Contains(w.Text, "[") || len(name) == 0 || strings.ContainsAny(name[0], "./$")
+		if len(name) > 0 {
+			p.brought[name[0]] = true
+		}
+	}
+	for _, name := range []string{"poetry", "uv", "pipenv"} {
+		p.brought[name] = p.brought[name] || listed
 	}
 }
 

@@ -27,6 +27,8 @@ func mounting(mount string) string {
 		"\n-- .devcontainer/compose.yaml --\n" + service
 }
 
+const pyproject = "\n-- pyproject.toml --\n[project]\n"
+
 // depending is a Feature of the project that depends on another.
 func depending(name, on string) string {
 	return "\n-- .devcontainer/" + name + "/devcontainer-feature.json --\n" +
@@ -50,6 +52,11 @@ var writtenPairs = []pair{
 		imaged("debian:13", `, "postCreateCommand": "echo \"alias ll='ls -l'\" >> ~/.bashrc"`)},
 	{"pattern in an array", `warning SBX314 "/tmp`, imaged("debian:13", `, "postCreateCommand": ["rm", "-rf",
 		"/tmp/*.log"]`), imaged("debian:13", `, "postCreateCommand": ["find", ".", "-name", "*.log", "-delete"]`)},
+	{"user of another image for dev containers", `warning SBX703 "vscode"`, imaged("mcr.microsoft.com/devcontainers/typescript-node:22", `, "remoteUser": "vscode"`),
+		imaged("mcr.microsoft.com/devcontainers/typescript-node:22", `, "remoteUser": "node"`)},
+	{"user of a Feature on an image for dev containers", `SBX703`, "", imaged("mcr.microsoft.com/devcontainers/base:bookworm", `, "remoteUser": "dev",
+		"features": {"ghcr.io/devcontainers/features/common-utils:2": {"username": "dev"}}`)},
+	{"user of an unknown image for dev containers", `SBX703`, "", imaged("mcr.microsoft.com/devcontainers/universal:2", `, "remoteUser": "vscode"`)},
 	// Programs that are not there.
 	{"docker in a hook", `error SBX749 "docker`, imaged("python:3.13-slim", `, "postCreateCommand": "docker compose up -d"`) + "\n-- compose.yaml --\n",
 		imaged("python:3.13-slim", `, "postCreateCommand": "docker ps || true"`)},
@@ -64,6 +71,15 @@ var writtenPairs = []pair{
 	{"bash of a Feature on Alpine", `error SBX749 "./tool"`, installed("alpine:3.22", "#!/usr/bin/env bash", ""), installed("alpine:3.22", "#!/bin/sh", "")},
 	{"bash of a Feature on Debian", `SBX749`, "", installed("debian:13", "#!/bin/bash", "")},
 	{"bash by another Feature", `SBX749`, "", installed("alpine:3.22", "#!/bin/bash", `, "ghcr.io/devcontainers/features/common-utils:2": {}`)},
+	{"poetry in an image of Python", `error SBX749 "poetry`, imaged("python:3.13", `, "postCreateCommand": "poetry install"`) + pyproject,
+		imaged("python:3.13", `, "postCreateCommand": "pip install poetry && poetry install"`) + pyproject},
+	{"uv in an image of Python", `error SBX749 "uv`, imaged("python:3.13-slim", `, "postCreateCommand": "uv sync"`) + pyproject,
+		imaged("python:3.13-slim", `, "postCreateCommand": "pip install -r requirements.txt && uv sync"`) + pyproject + "-- requirements.txt --\nuv\n"},
+	{"uv of its own image", `SBX749`, "", "FROM python:3.13\nCOPY --from=ghcr.io/astral-sh/uv:0.5 /uv /uvx /bin/\nRUN uv --version\n"},
+	{"uv by its version", `SBX749`, "", "FROM python:3.13\nRUN pip install 'uv==0.5.1' && uv --version\n"},
+	{"uv with an extra", `SBX749`, "", "FROM python:3.13\nRUN pip install uv[x] && uv --version\n"},
+	{"switch of a Feature in words", `warning SBX325 "yes"`, imaged("debian:13", `, "features": {"ghcr.io/devcontainers/features/common-utils:2": {"installZsh":
+		"yes"}}`), imaged("debian:13", `, "features": {"ghcr.io/devcontainers/features/common-utils:2": {"installZsh": "false", "username": "yes"}}`)},
 	// Files that are not there.
 	{"example to copy", `error SBX318 "cp`, imaged("debian:13", `, "postCreateCommand": "cp .env.example .env"`) + readme,
 		imaged("debian:13", `, "postCreateCommand": "cp .env.example .env"`) + "\n-- .env.example --\n"},
