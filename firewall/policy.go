@@ -143,36 +143,14 @@ func (p *Policy) InMode(m Mode) *Policy {
 
 // add understands the lists of n, and keeps them as they are written. No other policy
 // may share the indexes that n has entries for.
-func (p *Policy) add(n Network) (errs []EntryError) {
-	fail := func(list string, index int, bad *problem) {
-		errs = append(errs, bad.asEntry(list, index))
-	}
+func (p *Policy) add(n Network) []EntryError {
 	p.network.Presets = append(slices.Clip(p.network.Presets), n.Presets...)
 	p.network.Allow = append(slices.Clip(p.network.Allow), n.Allow...)
 	p.network.Deny = append(slices.Clip(p.network.Deny), n.Deny...)
 	p.network.Private = append(slices.Clip(p.network.Private), n.Private...)
 	p.network.Inbound = append(slices.Clip(p.network.Inbound), n.Inbound...)
-	var from []source // of each entry that allow gets
-	for i, name := range n.Presets {
-		texts, ok := Preset(name)
-		switch {
-		case ok:
-		case operation.Typed(name):
-			fail("presets", i, complain("add it to allow", "%q is no preset, and names operations", name))
-		default:
-			fail("presets", i, unknown("preset", name, PresetNames()))
-		}
-		for _, text := range texts {
-			e, bad := parseEntry(text)
-			if bad != nil { // a test reads every preset, so this is a slip of ours
-				fail("presets", i, bad)
-				continue
-			}
-			e.rule = "preset:" + name + " " + text
-			p.allow.add(withWebPorts(e))
-			from = append(from, source{"presets", i, name})
-		}
-	}
+	from, errs := p.addPresets(n.Presets)
+	fail := func(list string, index int, bad *problem) { errs = append(errs, bad.asEntry(list, index)) }
 	read := func(list string, texts []string, into *matcher, check func(*entry) *problem) {
 		for i, text := range texts {
 			e, bad := parseHostEntry(list, text)
@@ -219,6 +197,31 @@ func (p *Policy) add(n Network) (errs []EntryError) {
 	}
 	slices.SortStableFunc(errs, inOrder)
 	return errs
+}
+
+// addPresets adds the entries of presets to allow. It returns the preset that each of them is from.
+func (p *Policy) addPresets(names []string) (from []source, errs []EntryError) {
+	for i, name := range names {
+		texts, ok := Preset(name)
+		switch {
+		case ok:
+		case operation.Typed(name):
+			errs = append(errs, complain("add it to allow", "%q is no preset, and names operations", name).asEntry("presets", i))
+		default:
+			errs = append(errs, unknown("preset", name, PresetNames()).asEntry("presets", i))
+		}
+		for _, text := range texts {
+			e, bad := parseEntry(text)
+			if bad != nil { // a test reads every preset, so this is a slip of ours
+				errs = append(errs, bad.asEntry("presets", i))
+				continue
+			}
+			e.rule = "preset:" + name + " " + text
+			p.allow.add(withWebPorts(e))
+			from = append(from, source{"presets", i, name})
+		}
+	}
+	return from, errs
 }
 
 // inOrder compares complaints by their places in a Network.

@@ -145,29 +145,9 @@ const configTime = 5 * time.Second
 // which knows all the places of configuration and runs nothing for that;
 // without git on this machine nothing here obeys a configuration.
 func configuredPaths(dir string) (protect, notes []string) {
-	git, err := hostprogram.Find("git")
-	if errors.Is(err, exec.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, []string{"git's configuration is not read: the project's files that it makes git run or read are not protected from the " +
-			"agent: " + err.Error() + "; " + diag.HintOf(err)}
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), configTime)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, git, "--no-pager", "-c", "safe.directory=*", "-C", dir, "config", "--list", "--show-origin", "-z")
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "GIT_") {
-			cmd.Env = append(cmd.Env, v)
-		}
-	}
-	out, err := cmd.Output()
-	if ctx.Err() != nil {
-		return nil, []string{"git's configuration cannot be read to its end: the project's files that it makes git run or read are not " +
-			"protected from the agent"}
-	}
-	if err != nil {
-		return nil, nil // no repository, or none that git would use
+	fields, problem := gitConfig(dir)
+	if problem != "" {
+		return nil, []string{problem}
 	}
 	add := func(base, value string) {
 		value = filepath.FromSlash(value)
@@ -183,7 +163,6 @@ func configuredPaths(dir string) (protect, notes []string) {
 			protect = append(protect, filepath.ToSlash(rel))
 		}
 	}
-	fields := strings.Split(string(out), "\x00")
 	for i := 0; i+1 < len(fields); i += 2 {
 		origin, isFile := strings.CutPrefix(fields[i], "file:")
 		key, value, _ := strings.Cut(fields[i+1], "\n")
@@ -210,4 +189,34 @@ func configuredPaths(dir string) (protect, notes []string) {
 	}
 	slices.Sort(protect)
 	return slices.Compact(protect), notes
+}
+
+// gitConfig returns git's configuration for a folder: the origin of each setting, and behind it KEY, a line's end and
+// the VALUE. problem is a sentence about a configuration that could not be read; without git or a repository there is none.
+func gitConfig(dir string) (fields []string, problem string) {
+	git, err := hostprogram.Find("git")
+	if errors.Is(err, exec.ErrNotFound) {
+		return nil, ""
+	}
+	if err != nil {
+		return nil, "git's configuration is not read: the project's files that it makes git run or read are not protected from the " +
+			"agent: " + err.Error() + "; " + diag.HintOf(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), configTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, git, "--no-pager", "-c", "safe.directory=*", "-C", dir, "config", "--list", "--show-origin", "-z")
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "GIT_") {
+			cmd.Env = append(cmd.Env, v)
+		}
+	}
+	out, err := cmd.Output()
+	if ctx.Err() != nil {
+		return nil, "git's configuration cannot be read to its end: the project's files that it makes git run or read are not " +
+			"protected from the agent"
+	}
+	if err != nil {
+		return nil, "" // no repository, or none that git would use
+	}
+	return strings.Split(string(out), "\x00"), ""
 }
