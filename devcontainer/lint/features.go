@@ -141,12 +141,26 @@ func featureAddress(v *rule.View, m jsonc.Member) []rule.Finding {
 //go:embed features.txt
 var officialList string
 
-// official are they by name: the version, and the options.
-var official = sync.OnceValue(func() map[string][]string {
-	out := map[string][]string{}
+// published is what is known of one of them.
+type published struct {
+	newest   string
+	options  []string
+	switches []string // those of options that are a yes or no
+}
+
+// official are they by name.
+var official = sync.OnceValue(func() map[string]published {
+	out := map[string]published{}
 	for line := range strings.Lines(officialList) {
 		words := strings.Fields(line)
-		out[words[0]] = words[1:]
+		p := published{newest: words[1]}
+		for _, o := range words[2:] {
+			name, isSwitch := strings.CutSuffix(o, "?")
+			if p.options = append(p.options, name); isSwitch {
+				p.switches = append(p.switches, name)
+			}
+		}
+		out[words[0]] = p
 	}
 	return out
 })
@@ -169,11 +183,7 @@ func officialFeature(v *rule.View, m jsonc.Member) []rule.Finding {
 		}
 		return nil
 	}
-	newest, options, switches := known[0], []string{}, map[string]bool{}
-	for _, o := range known[1:] {
-		plain, isSwitch := strings.CutSuffix(o, "?")
-		options, switches[plain] = append(options, plain), isSwitch
-	}
+	newest, options := known.newest, known.options
 	if tagged && farAbove(tag, newest) {
 		major, _, _ := strings.Cut(newest, ".")
 		hint := fmt.Sprintf("write %s%s:%s", namespace, name, major)
@@ -184,7 +194,8 @@ func officialFeature(v *rule.View, m jsonc.Member) []rule.Finding {
 	}
 	var out []rule.Finding
 	for _, o := range m.Value.Fields() {
-		if text, ok := o.Value.Str(); ok && switches[o.Name] && text != "true" && text != "false" && !strings.Contains(text, "$") {
+		text, ok := o.Value.Str()
+		if ok && text != "true" && text != "false" && !strings.Contains(text, "$") && slices.Contains(known.switches, o.Name) {
 			out = append(out, v.AtValue(o.Value, fmt.Sprintf("the option %s of %s is a yes or no, and its script takes this for no", o.Name, name),
 				"write true or false"))
 		}
