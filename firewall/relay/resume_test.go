@@ -1,11 +1,17 @@
 package relay_test
 
 import (
+	"bufio"
 	"crypto/tls"
 	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/org/claude-sandbox/internal/test/testenv"
 )
 
 // tickets counts what a client could resume a session with.
@@ -48,5 +54,46 @@ func TestAttackOperationEarlyData(t *testing.T) {
 				t.Errorf("%d tickets", n)
 			}
 		})
+	}
+}
+
+// Attack: a program begins a second handshake inside the first, behind which others may speak
+// (RFC 5746). The connection ends, and nothing that comes behind it arrives.
+func TestAttackOperationSecondHandshake(t *testing.T) {
+	h := newHost(t, []string{"http/1.1"}, nil)
+	b := newBox(t, h)
+	trust := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(trust, []byte(strings.Join(b.published, "")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, again := range []bool{false, true} {
+		before := len(h.requests())
+		cmd := exec.CommandContext(t.Context(), testenv.Program(t, "openssl"), "s_client", "-connect", b.addr, "-servername", "ok.test", "-tls1_2",
+			"-CAfile", trust, "-verify_return_error", "-alpn", "http/1.1")
+		stdin, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		stdout, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Stderr = cmd.Stdout
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var said strings.Builder
+		if again { // s_client looks for the letter at the beginning of what it reads at once
+			_, _ = io.WriteString(stdin, "R\n")
+			for lines := bufio.NewScanner(stdout); !strings.Contains(said.String(), "RENEGOTIATING") && lines.Scan(); {
+				said.WriteString(lines.Text() + "\n")
+			}
+		}
+		_, _ = io.WriteString(stdin, lastRequest)
+		_, _ = io.Copy(&said, stdout) // the end of the connection ends it
+		_ = cmd.Wait()
+		if got := len(h.requests()) - before; got == 1 == again || again && !strings.Contains(said.String(), "RENEGOTIATING") {
+			t.Errorf("again %v: %d requests arrived\n%s", again, got, said.String())
+		}
 	}
 }
