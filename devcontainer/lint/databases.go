@@ -173,7 +173,7 @@ func localDatabases(v *rule.View) (out []rule.Finding) {
 	}
 	others := neighbours(v)
 	joined := func(s *compose.Service) bool { return strings.HasPrefix(s.Get("network_mode").String(), "service:") }
-	if slices.ContainsFunc(others, joined) || hasServer(v) {
+	if slices.ContainsFunc(others, joined) {
 		return nil
 	}
 	for _, r := range v.Of(rights.Env, rights.SessionEnv) {
@@ -198,6 +198,9 @@ func localDatabases(v *rule.View) (out []rule.Finding) {
 				fmt.Sprintf("write %s in the place of localhost", s.Name)))
 			break
 		}
+	}
+	if len(out) > 0 && hasServer(v) {
+		return nil
 	}
 	return out
 }
