@@ -8,6 +8,8 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/credential"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
@@ -87,8 +89,13 @@ func boundSecrets(name string, list *jsonc.Node) (keys []*jsonc.Node) {
 // idleSettings reports those of the dev container's sandbox.jsonc.
 func idleSettings(v *rule.View) (out []rule.Finding) {
 	findings := IdleSettings(v.Settings, true)
-	if firewall := firewallService(v); firewall != nil {
-		findings = idle(v.Settings, true, func(key *jsonc.Node) (message, hint string) { return unheldKey(key, firewall) })
+	if service := firewallService(v); service != nil {
+		findings = idle(v.Settings, true, func(key *jsonc.Node) (message, hint string) {
+			if message, hint = unheldKey(key, service); message == "" {
+				message, hint = unboundKey(key, v)
+			}
+			return message, hint
+		})
 	}
 	for _, f := range findings {
 		n := v.Settings.Root.Find(f.Pointer)
@@ -109,8 +116,12 @@ func firewallService(v *rule.View) *compose.Service {
 	return v.Composed.Project.Service(name)
 }
 
-// unheldKey says why a firewall in a service of its own does not use a key; "" = it does.
-func unheldKey(key *jsonc.Node, firewall *compose.Service) (message, hint string) {
+// noRequest begins the messages about a key that the firewall does not use.
+const noRequest = "in the dev container this key goes with no request: "
+
+// unheldKey says why a firewall in a service of its own has no value for a key; "" = it has one, or a file
+// may give it.
+func unheldKey(key *jsonc.Node, service *compose.Service) (message, hint string) {
 	name, _ := key.Member("name").Str()
 	from, written := key.Member("from").Str()
 	variable, isVariable := strings.CutPrefix(from, "env:")
@@ -118,13 +129,42 @@ func unheldKey(key *jsonc.Node, firewall *compose.Service) (message, hint string
 		variable, isVariable = name, true
 	}
 	if !isVariable {
-		return "in the dev container this key goes with no request: there its value comes from a variable of the firewall's service alone",
+		return noRequest + "there its value comes from a variable of the firewall's service alone",
 			`write "from": "env:NAME", or work on what needs it in sbx-devc run`
 	}
-	given := firewall.Get("environment").Variables()
-	if slices.ContainsFunc(given, func(g compose.Variable) bool { return g.Name == variable }) {
+	given := service.Get("environment").Variables()
+	if len(service.EnvFiles()) > 0 || slices.ContainsFunc(given, func(g compose.Variable) bool { return g.Name == variable }) {
 		return "", ""
 	}
-	return fmt.Sprintf("in the dev container this key goes with no request: the service %s has no variable %s", firewall.Name, variable),
+	return fmt.Sprintf(noRequest+"the service %s has no variable %s", service.Name, variable),
 		fmt.Sprintf(`give it to that service, and to no other: environment: {%s: "${%[1]s:-}"}`, variable)
+}
+
+// unboundKey says why the policy lets a key go with no request; "" = it lets it.
+func unboundKey(key *jsonc.Node, v *rule.View) (message, hint string) {
+	if v.Policy == nil { // which is not valid, and other rules say why
+		return "", ""
+	}
+	if mode := v.Policy.Policy().Mode(); mode != firewall.ModeAllowlist {
+		return fmt.Sprintf(noRequest+"the network's mode is %s", mode), "keys go only through a firewall that is closed by default: write mode allowlist"
+	}
+	name, _ := key.Member("name").Str()
+	var all []credential.Binding
+	for _, s := range v.Policy.Secrets {
+		if s.For != "" {
+			all = append(all, credential.Binding{Name: s.Name, For: s.For, As: s.As})
+		}
+	}
+	named := func(b credential.Binding) bool { return b.Name == name }
+	if first := slices.IndexFunc(all, named); slices.ContainsFunc(all[first+1:], named) {
+		return "two keys have the name " + name + ": in the dev container the second one goes with no request", "give each a name of its own"
+	}
+	_, unused, err := credential.Bind(all, v.Policy.Network.Allow)
+	switch i := slices.IndexFunc(unused, named); {
+	case err != nil:
+		return noRequest + err.Error(), "bind each to other entries"
+	case i >= 0:
+		return noRequest + "network.allow has no entry for " + unused[i].For, "allow what it is for, or take the key out"
+	}
+	return "", ""
 }

@@ -1,6 +1,7 @@
 package lint_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,12 +87,22 @@ func TestKeysInTheFirewallsService(t *testing.T) {
 		"no variable":      {`OTHER: x`, `A: b`, `, "from": "env:APP_KEY"`, "SBX825 the service firewall has no variable APP_KEY"},
 		"another source":   {`APP_KEY: x`, `A: b`, `, "from": "op://a/b/c"`, "SBX825 from a variable of the firewall's service alone"},
 		"the agent has it": {`APP_KEY: "${APP_KEY:-}"`, `APP_KEY: "${APP_KEY:-}"`, `, "from": "env:APP_KEY"`, "SBX502 APP_KEY of the host"},
+		"under another name": {`APP_KEY: "${APP_KEY:-}"`, `REMOTE: "https://x:${APP_KEY:-}@a.example"`, `, "from": "env:APP_KEY"`,
+			"SBX502 APP_KEY of the host"},
+		"from a file": {"}\n    env_file: {path: /keys, required: false", `A: b`, `, "from": "env:APP_KEY"`, ""},
+		"no entry":    {`app: x, A: x`, `A: b`, `, "for": "git:github.com/acme/other"}, {"name": "A"`, "SBX825 no entry for git:github.com/acme/other"},
+		"audit":       {`app: x`, `A: b`, ``, "SBX825 the network's mode is audit"},
+		"one name":    {`app: x`, `A: b`, `, "for": "https://a.example GET /x"}, {"name": "app"`, "SBX825 two keys have the name app"},
+		"one entry":   {`app: x, B: x`, `A: b`, `, "for": "git:github.com/acme/app"}, {"name": "B"`, "SBX825 are both for"},
 	} {
 		tree := devcontainer.Memory{
 			".devcontainer/sandbox.jsonc": `{"network": {"allow": ["git:github.com/acme/app"]},
 				"secrets": [{"name": "app"` + tt.from + `, "for": "git:github.com/acme/app"}]}`,
 			".devcontainer/compose.yaml": "services:\n  firewall:\n    image: a:1\n    environment: {" + tt.firewall + "}\n" +
 				"  agent:\n    image: a:1\n    network_mode: service:firewall\n    environment: {" + tt.agent + "}\n",
+		}
+		if name == "audit" {
+			tree[".devcontainer/sandbox.jsonc"] = strings.Replace(tree[".devcontainer/sandbox.jsonc"], `"allow"`, `"mode": "audit", "allow"`, 1)
 		}
 		var got []string
 		for _, f := range lint.Check(load(t, tree, `{"dockerComposeFile": "compose.yaml", "service": "agent"}`)) {
@@ -100,7 +111,8 @@ func TestKeysInTheFirewallsService(t *testing.T) {
 			}
 		}
 		rule, message, _ := strings.Cut(tt.want, " ")
-		if len(got) > 1 || (len(got) == 1) != (tt.want != "") || len(got) == 1 && (!strings.HasPrefix(got[0], rule) || !strings.Contains(got[0], message)) {
+		other := func(said string) bool { return !strings.HasPrefix(said, rule) || !strings.Contains(said, message) }
+		if (len(got) > 0) != (tt.want != "") || slices.ContainsFunc(got, other) {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}

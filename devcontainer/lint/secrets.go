@@ -44,7 +44,26 @@ const hintComposeSecret = "pass it as a secret of Compose, which is a file in th
 // Feature's metadata nothing fills the host's variables in.
 func secretFromHost(v *rule.View, r rights.Right) bool {
 	return r.Host != "" && r.Notation != rights.Feature &&
-		(secretName.MatchString(r.Host) || secretName.MatchString(r.Name) || isKeyOf(v, r.Host))
+		(secretName.MatchString(r.Host) || secretName.MatchString(r.Name) || keyIn(v, r) != "")
+}
+
+// composeVariable is a variable of the host in a Compose file.
+var composeVariable = lazyregexp.New(`\$\{?([A-Za-z_][A-Za-z0-9_]*)`)
+
+// keyIn is the host's variable in a right from which the project's settings take a key; "" = there is none.
+func keyIn(v *rule.View, r rights.Right) string {
+	names := []string{r.Host}
+	if r.Notation == rights.Compose { // whose rights have the name of the variable that is set
+		for _, m := range composeVariable.FindAllStringSubmatch(string(r.Place.Doc.Src[r.Place.Start:r.Place.End]), -1) {
+			names = append(names, m[1])
+		}
+	}
+	for _, name := range names {
+		if name != "" && isKeyOf(v, name) {
+			return name
+		}
+	}
+	return ""
 }
 
 // isKeyOf reports whether the project's settings take a key from a variable of the host.
@@ -71,7 +90,11 @@ func inspectableSecrets(v *rule.View) (out []rule.Finding) {
 		if r.Notation == rights.Compose {
 			hint = hintComposeSecret
 		}
-		out = append(out, rule.AtRight(r, r.Host+" of the host becomes part of the container, where inspect shows it", hint))
+		what := r.Host
+		if key := keyIn(v, r); key != "" {
+			what, hint = key, "take it out: the agent needs no key that goes with its requests"
+		}
+		out = append(out, rule.AtRight(r, what+" of the host becomes part of the container, where inspect shows it", hint))
 	}
 	return out
 }

@@ -218,6 +218,7 @@ var allowed = map[string][]string{
 		"devcontainer/rule",
 		"devcontainer/shell",
 		"firewall",
+		"firewall/credential",
 		"internal/jsonc",
 		"workspace/obeyed",
 	},
