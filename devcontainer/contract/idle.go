@@ -146,7 +146,8 @@ func unboundKey(key *jsonc.Node, v *rule.View) (message, hint string) {
 		return "", ""
 	}
 	if mode := v.Policy.Policy().Mode(); mode != firewall.ModeAllowlist {
-		return fmt.Sprintf(noRequest+"the network's mode is %s", mode), "keys go only through a firewall that is closed by default: write mode allowlist"
+		return fmt.Sprintf(noRequest+"the network's mode is %s", mode),
+			"keys go only through a firewall that is closed by default: write mode allowlist"
 	}
 	name, _ := key.Member("name").Str()
 	var all []credential.Binding

@@ -90,10 +90,11 @@ func TestKeysInTheFirewallsService(t *testing.T) {
 		"under another name": {`APP_KEY: "${APP_KEY:-}"`, `REMOTE: "https://x:${APP_KEY:-}@a.example"`, `, "from": "env:APP_KEY"`,
 			"SBX502 APP_KEY of the host"},
 		"from a file": {"}\n    env_file: {path: /keys, required: false", `A: b`, `, "from": "env:APP_KEY"`, ""},
-		"no entry":    {`app: x, A: x`, `A: b`, `, "for": "git:github.com/acme/other"}, {"name": "A"`, "SBX825 no entry for git:github.com/acme/other"},
-		"audit":       {`app: x`, `A: b`, ``, "SBX825 the network's mode is audit"},
-		"one name":    {`app: x`, `A: b`, `, "for": "https://a.example GET /x"}, {"name": "app"`, "SBX825 two keys have the name app"},
-		"one entry":   {`app: x, B: x`, `A: b`, `, "for": "git:github.com/acme/app"}, {"name": "B"`, "SBX825 are both for"},
+		"no entry": {`app: x, A: x`, `A: b`, `, "for": "git:github.com/acme/other"}, {"name": "A"`,
+			"SBX825 no entry for git:github.com/acme/other"},
+		"audit":     {`app: x`, `A: b`, ``, "SBX825 the network's mode is audit"},
+		"one name":  {`app: x`, `A: b`, `, "for": "https://a.example GET /x"}, {"name": "app"`, "SBX825 two keys have the name app"},
+		"one entry": {`app: x, B: x`, `A: b`, `, "for": "git:github.com/acme/app"}, {"name": "B"`, "SBX825 are both for"},
 	} {
 		tree := devcontainer.Memory{
 			".devcontainer/sandbox.jsonc": `{"network": {"allow": ["git:github.com/acme/app"]},
