@@ -139,11 +139,10 @@ func (g *Given) AddKeys(name string, list []string) {
 	}
 }
 
-// MergeSecrets returns the secrets of both lists, each name once: what top says of one
-// counts, and the rest of it is base's.
-func MergeSecrets(base, top []Secret) []Secret {
-	out := slices.Clone(base)
-	for _, s := range top {
+// MergeSecrets returns the secrets of both lists, each name once, also where one list has
+// it twice: what the later one says counts, and the rest of it is the earlier one's.
+func MergeSecrets(base, top []Secret) (out []Secret) {
+	for _, s := range slices.Concat(base, top) {
 		i := slices.IndexFunc(out, func(b Secret) bool { return b.Name == s.Name })
 		switch {
 		case i < 0:

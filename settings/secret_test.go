@@ -41,6 +41,19 @@ func TestAnotherSourceKeepsTheForm(t *testing.T) {
 	}
 }
 
+// Values are held by name: of two keys with one name, neither may go to the other's host.
+func TestTwoKeysWithOneName(t *testing.T) {
+	twice := []Secret{{Name: "A", From: "env:B", For: "git:b.example/x"}, {Name: "A", From: "env:C", For: "git:c.example/x"}}
+	for _, got := range [][]Secret{MergeSecrets(twice, nil), MergeSecrets(nil, twice)} {
+		if len(got) != 1 || got[0] != twice[1] {
+			t.Errorf("%+v", got)
+		}
+	}
+	if twice[0].From != "env:B" {
+		t.Error("the list that was given has changed")
+	}
+}
+
 // A reference that is accepted is one line, and reads back as it was.
 func FuzzReference(f *testing.F) {
 	for _, seed := range []string{"env:A", "op://a/b/c", "keyring:a/b", "pass:a", "file:/a", "cmd:a b", "x:", ":", "op:///"} {
