@@ -203,13 +203,15 @@ func (f *Firewall) prepare(ctx context.Context, p Policy) (firewall.Plan, error)
 }
 
 // enforce makes the kernel hold the plan that enforces p, and proves it. Then its keys
-// go with requests.
+// go with requests; on an error none does.
 func (f *Firewall) enforce(ctx context.Context, p Policy, plan firewall.Plan) error {
-	if err := f.options.Kernel.Apply(ctx, plan); err != nil {
-		return err
+	err := f.options.Kernel.Apply(ctx, plan)
+	if err == nil {
+		f.now.policy, f.now.plan = p, plan
+		err = f.verify(ctx)
 	}
-	f.now.policy, f.now.plan = p, plan
-	if err := f.verify(ctx); err != nil {
+	if err != nil {
+		f.servers.dropKeysBut(nil)
 		return err
 	}
 	return f.servers.holdKeys(p.Keys)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
+	"github.com/org/claude-sandbox/firewall/credential"
 	"github.com/org/claude-sandbox/firewall/kernel"
 	"github.com/org/claude-sandbox/firewall/owner"
 	"github.com/org/claude-sandbox/internal/test/testenv"
@@ -110,6 +111,7 @@ func opened(t *testing.T, n firewall.Network) (*Firewall, *host) {
 	h := &host{}
 	f, err := Open(t.Context(), Options{
 		Kernel: k, Topology: "single", Record: h.record, Lookup: lookup, Programs: func(run func()) { run() }, Tell: h.tell, Warn: h.tell,
+		Publish: func([]byte) error { return nil },
 	}, policyOf(t, n))
 	if err != nil {
 		t.Fatal(err)
@@ -233,6 +235,45 @@ func TestReloadThatFails(t *testing.T) {
 	}
 	if !f.allowed.inForce().DecideName("a.test").Allowed() {
 		t.Error("the new policy judges names")
+	}
+}
+
+// A key goes with no request while a policy could not be put in force, nor the one before,
+// and does again when the reconciler has restored that one.
+func TestKeysOfAReloadThatFails(t *testing.T) {
+	if !alone(t) {
+		return
+	}
+	const entry = "https://a.test GET /v1/**"
+	n := firewall.Network{Allow: []string{entry}}
+	f, _ := opened(t, n)
+	used, _, err := credential.Bind([]credential.Binding{{Name: "a", For: entry}}, n.Allow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := policyOf(t, n)
+	if p.Keys, err = credential.Fill(used, map[string]string{"a": "canary-key-91b2"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Reload(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	if s := f.Status(); len(s.Keys) != 1 {
+		t.Fatalf("in force: %+v", s)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	next := policyOf(t, firewall.Network{Allow: []string{entry, "192.0.2.9"}})
+	next.Keys = p.Keys
+	if err := f.Reload(over, next); err == nil {
+		t.Fatal("a reload that had no time has succeeded")
+	}
+	if s := f.Status(); s.Ready || len(s.Keys) != 0 {
+		t.Errorf("not in force: %+v", s)
+	}
+	f.reconcile()
+	if s := f.Status(); !s.Ready || len(s.Keys) != 1 {
+		t.Errorf("restored: %+v", s)
 	}
 }
 

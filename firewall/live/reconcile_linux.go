@@ -132,8 +132,12 @@ func (f *Firewall) restore(ctx context.Context, difference error) {
 	if err == nil {
 		err = f.cut(false)
 	}
+	if err == nil {
+		err = f.servers.holdKeys(f.now.policy.Keys)
+	}
 	f.drift.numbered = false
 	if err != nil {
+		f.servers.dropKeysBut(nil)
 		if f.drift.broken == nil {
 			f.options.Tell(fmt.Errorf("the rules were changed from outside and cannot be restored: %w", err))
 		}
