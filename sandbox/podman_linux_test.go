@@ -202,7 +202,12 @@ func killedJob(t *testing.T, e *engine.Engine) {
 	t.Helper()
 	dir := newProject(t, false)
 	cmd := exec.Command(os.Args[0], "-test.run=^TestSupervisorToKill$", "-test.v")
-	cmd.Env = append(os.Environ(), supervised+"="+dir)
+	folder, err := os.MkdirTemp("", "") // which the program that is killed does not remove
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+	cmd.Env = append(os.Environ(), supervised+"="+dir, "TMPDIR="+folder)
 	said, err := os.Create(filepath.Join(t.TempDir(), "said"))
 	if err != nil {
 		t.Fatal(err)
