@@ -28,6 +28,11 @@ var generatorName = regexp.MustCompile(`(?i)\.(template|tmpl|tpl|tt|j2|jinja2?|e
 // dockerfileName matches the names under which Dockerfiles go.
 var dockerfileName = regexp.MustCompile(`(?i)^((docker|container)file([.-].+)?|.+\.(docker|container)file)$`)
 
+// isDockerfile reports whether a file with that base name is a Dockerfile.
+func isDockerfile(base string) bool {
+	return !strings.HasSuffix(base, ".json") && dockerfileName.MatchString(base)
+}
+
 // bareDockerfile makes a Project of a Dockerfile without a configuration: it
 // is judged as one that builds it would be.
 func bareDockerfile(file string, src []byte) *Project {

@@ -190,7 +190,7 @@ func Open(file string, use func(*Project) error) error { return new(Opener).open
 
 // Opener opens several configurations, and remembers of each folder above them whether it is a
 // repository: one may hold thousands. Its zero value is ready, and safe for concurrent use.
-type Opener struct{ repositories sync.Map } // by path: bool
+type Opener struct{ repositories sync.Map } // by path: the repository's, "" for none
 
 // Open is the package's Open.
 func (o *Opener) Open(file string, use func(*Project) error) error { return o.open(file, asIs, use) }
@@ -235,20 +235,24 @@ func (o *Opener) open(file string, view func(tree Tree, name string) Tree, use f
 // repository returns the nearest folder from dir upwards that holds .git, or
 // dir when none does.
 func (o *Opener) repository(dir string) string {
-	for at := dir; ; {
-		known, seen := o.repositories.Load(at)
-		if !seen {
-			_, err := os.Lstat(filepath.Join(at, ".git"))
-			known = err == nil
-			o.repositories.Store(at, known)
-		}
-		if known == true {
-			return at
-		}
-		up := filepath.Dir(at)
-		if up == at {
-			return dir
-		}
-		at = up
+	if found := o.around(dir); found != "" {
+		return found
 	}
+	return dir
+}
+
+// around is repository with "" when there is none.
+func (o *Opener) around(dir string) string {
+	if known, seen := o.repositories.Load(dir); seen {
+		return known.(string)
+	}
+	found := dir
+	if _, err := os.Lstat(filepath.Join(dir, ".git")); err != nil {
+		found = ""
+		if up := filepath.Dir(dir); up != dir {
+			found = o.around(up)
+		}
+	}
+	o.repositories.Store(dir, found)
+	return found
 }

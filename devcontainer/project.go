@@ -85,10 +85,10 @@ func Load(tree Tree, name, file string) (*Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	if dockerfileName.MatchString(path.Base(name)) {
+	if isDockerfile(path.Base(name)) {
 		return bareDockerfile(file, src), nil
 	}
-	p := &Project{Location: Location{Tree: listed{tree, map[string][]string{}}, Dir: path.Dir(name), name: path.Base(name),
+	p := &Project{Location: Location{Tree: listed{tree, map[string][]string{}, map[string]Kind{}}, Dir: path.Dir(name), name: path.Base(name),
 		base: filepath.Dir(file)}}
 	p.Home = projectFolder(p.Dir)
 	if p.Dir != "." {
@@ -342,6 +342,9 @@ func (p *Project) Readable(name string) *jsonc.Document {
 // not well formed is a text.
 func (p *Project) jsonBeside(name string) *jsonc.Document {
 	full := path.Join(p.Dir, name)
+	if isAbsent(p.Tree, full) {
+		return nil
+	}
 	src, err := p.Tree.Read(full)
 	if err != nil {
 		if why := p.Unreadable(full, src, err); why != "" {

@@ -166,11 +166,21 @@ func (m Memory) List(dir string) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// listed is a Tree that reads each folder once: a file of somebody else's can make rules ask for the same one very
-// often. It is not safe for concurrent use.
+// listed is a Tree that reads each folder and looks for each name once: a file of somebody else's can make rules ask
+// for the same one very often. It is not safe for concurrent use.
 type listed struct {
 	Tree
 	lists map[string][]string
+	kinds map[string]Kind
+}
+
+func (l listed) Kind(name string) Kind {
+	kind, known := l.kinds[name]
+	if !known {
+		kind = l.Tree.Kind(name)
+		l.kinds[name] = kind
+	}
+	return kind
 }
 
 func (l listed) List(dir string) []string {

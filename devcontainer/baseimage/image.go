@@ -123,14 +123,37 @@ var ofBase = map[string]string{"": "", "scm": "curl wget git gpg python python3"
 var (
 	debianTag = lazyregexp.New(`^(1\d|buster|bullseye|bookworm|trixie|forky|(old)?stable|testing|unstable|sid|latest)?([.-].*)?$`)
 	ubuntuTag = lazyregexp.New(`^((1[89]|2\d)\.\d\d|bionic|focal|jammy|noble|plucky|questing|resolute|latest|rolling|devel)?(-.*)?$`)
-	windows   = lazyregexp.New(`(?i)windows|nanoserver|servercore`)
-	codename  = lazyregexp.New(`buster|bullseye|bookworm|trixie|bionic|focal|jammy|noble`)
 	number    = lazyregexp.New(`^\d+(\.\d\d)?`)
 	// withUser are the tags of Ubuntu that have the user ubuntu: since 23.04.
 	withUser = lazyregexp.New(`^(2[4-9]\.\d\d|noble|plucky|questing|resolute|latest|rolling|devel)?(-.*)?$`)
-	// microsoft matches the images that are made for dev containers.
-	microsoft = lazyregexp.New(`^mcr\.microsoft\.com/(?:vscode/)?devcontainers/([a-z-]+)$`)
 )
+
+// microsoft returns the last part of the name of an image that is made for dev containers, or "".
+func microsoft(name string) string {
+	rest, ok := strings.CutPrefix(name, "mcr.microsoft.com/")
+	last, made := strings.CutPrefix(strings.TrimPrefix(rest, "vscode/"), "devcontainers/")
+	if !ok || !made || strings.Trim(last, "abcdefghijklmnopqrstuvwxyz-") != "" {
+		return ""
+	}
+	return last
+}
+
+// isWindows reports whether a tag is one of Windows.
+func isWindows(tag string) bool {
+	tag = strings.ToLower(tag)
+	return strings.Contains(tag, "windows") || strings.Contains(tag, "nanoserver") || strings.Contains(tag, "servercore")
+}
+
+// codename returns the first code name of a release in a tag, or "".
+func codename(tag string) (first string) {
+	at := len(tag)
+	for name := range releases {
+		if i := strings.Index(tag, name); i >= 0 && i < at {
+			at, first = i, name
+		}
+	}
+	return first
+}
 
 var releases = map[string]string{"buster": "10", "bullseye": "11", "bookworm": "12", "trixie": "13", "bionic": "18.04", "focal": "20.04",
 	"jammy": "22.04", "noble": "24.04"}
@@ -139,10 +162,10 @@ var releases = map[string]string{"buster": "10", "bullseye": "11", "bookworm": "
 func Of(image string) (known Image, ok bool) {
 	name, tag := split(image)
 	switch {
-	case strings.Contains(image, "$") || windows.MatchString(tag) || tag == "" && strings.Contains(image, "@"):
+	case strings.Contains(image, "$") || isWindows(tag) || tag == "" && strings.Contains(image, "@"):
 		return Image{}, false // by a digest alone it may be any variant
-	case microsoft.MatchString(name):
-		return forDevContainers(microsoft.FindStringSubmatch(name)[1], tag)
+	case microsoft(name) != "":
+		return forDevContainers(microsoft(name), tag)
 	case strings.Contains(name, "/"):
 		return Image{}, false
 	}
@@ -225,7 +248,7 @@ func forDevContainers(name, tag string) (known Image, ok bool) {
 
 // release returns the release that a tag says: by its number in the distribution's own image, by a code name in others.
 func release(name, tag string) (release string, ubuntu bool) {
-	of := releases[codename.FindString(tag)]
+	of := releases[codename(tag)]
 	if of == "" && (name == "debian" || name == "ubuntu") {
 		of = number.FindString(tag)
 	}

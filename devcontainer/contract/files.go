@@ -273,7 +273,8 @@ func sharedCredentials(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
-var unasked = lazyregexp.New(`--dangerously-skip-permissions|\bbypassPermissions\b|allow-dangerously-skip-permissions`)
+var unasked = lazyregexp.Naming(`--dangerously-skip-permissions|\bbypassPermissions\b|allow-dangerously-skip-permissions`,
+	"dangerously-skip-permissions", "bypassPermissions")
 
 // uncontained reports an agent without prompts and without a sandbox.
 func uncontained(v *rule.View) (out []rule.Finding) {

@@ -114,7 +114,7 @@ func dockerfileKeys(v *rule.View) (out []rule.Finding) {
 	}
 	each(v.Build.Instructions(), func(_ *dockerfile.Instruction, cmd *shell.Command) {
 		for _, w := range cmd.Words {
-			if key := writtenKey.FindString(w.Text); key != "" && cmd.Wrapped == "" {
+			if len(w.Text) >= shortestKey && cmd.Wrapped == "" && writtenKey.MatchString(w.Text) {
 				out = append(out, v.AtWord(w, cmd.Name()+" gets what looks like a key", hint))
 			}
 		}
@@ -125,6 +125,9 @@ func dockerfileKeys(v *rule.View) (out []rule.Finding) {
 // writtenKey finds a key of a known form inside a word.
 var writtenKey = lazyregexp.New(`\b(sk-ant-[A-Za-z0-9_-]{20}|sk-proj-[A-Za-z0-9_-]{20}|gh[pousr]_[A-Za-z0-9]{30}|` +
 	`github_pat_[A-Za-z0-9_]{30}|glpat-[A-Za-z0-9_-]{20}|A[KS]IA[A-Z0-9]{16}\b|AIza[A-Za-z0-9_-]{35}|npm_[A-Za-z0-9]{36})`)
+
+// shortestKey is the length of the shortest key that writtenKey finds.
+const shortestKey = len("AKIA") + 16
 
 // argued returns the names that the ARGs of a stage have: their findings stand
 // there, and not at an ENV of the same name.

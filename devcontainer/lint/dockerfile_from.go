@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"bytes"
 	"fmt"
 	"path"
 	"slices"
@@ -220,7 +221,7 @@ func onbuild(v *rule.View) (out []rule.Finding) {
 
 // lineInstruction is how the reference CLI finds FROM and USER
 // (dockerfileUtils.ts): at the start of any line, in any case.
-var lineInstruction = lazyregexp.New(`(?mi)^[\t ]*((FROM)[\t ]+[^\s]+|(USER)[\t ]+[^\s=]+)`)
+var lineInstruction = lazyregexp.New(`(?i)^(FROM[\t ]+[^\s]+|USER[\t ]+[^\s=]+)`)
 
 // misread reports lines that only the reference CLI takes for instructions, and
 // a FROM whose image it does not find. Both end in a build that fails, or in
@@ -240,10 +241,19 @@ func misread(v *rule.View) (out []rule.Finding) {
 			real[i.Start] = true
 		}
 	}
-	for _, m := range lineInstruction.FindAllSubmatchIndex(v.Build.File.Doc.Src, -1) {
-		if !real[m[2]] {
-			out = append(out, v.AtDockerfile(m[2], m[3], fmt.Sprintf("the reference CLI takes this line for %s",
-				strings.ToUpper(string(v.Build.File.Doc.Src[m[2]:m[2]+4]))),
+	at := 0
+	for line := range bytes.Lines(v.Build.File.Doc.Src) {
+		begin := at + len(line) - len(bytes.TrimLeft(line, "\t "))
+		at += len(line)
+		if begin+4 > at || real[begin] {
+			continue
+		}
+		word := strings.ToUpper(string(v.Build.File.Doc.Src[begin : begin+4]))
+		if word != "FROM" && word != "USER" {
+			continue
+		}
+		if m := lineInstruction.FindStringIndex(string(v.Build.File.Doc.Src[begin:at])); m != nil {
+			out = append(out, v.AtDockerfile(begin, begin+m[1], fmt.Sprintf("the reference CLI takes this line for %s", word),
 				"let the line start with something else, or keep the script in a file of its own"))
 		}
 	}

@@ -35,8 +35,10 @@ func brokenInstalls(v *rule.View) []rule.Finding {
 		end := offset + max(1, len(bytes.TrimRight(src[offset:lineEnd(src, offset)], "\r")))
 		return v.AtDockerfile(offset, min(end, len(src)), message, hint)
 	}
-	if offset, why, refused := shell.Refused(string(src), false); refused {
-		return []rule.Finding{at(offset, fmt.Sprintf("the shell refuses the script: %s", why), "try it with: bash -n install.sh")}
+	if v.Build.Final.Instructions[0].Unread { // what was read is text that bash takes
+		if offset, why, refused := shell.Refused(string(src), false); refused {
+			return []rule.Finding{at(offset, fmt.Sprintf("the shell refuses the script: %s", why), "try it with: bash -n install.sh")}
+		}
 	}
 	if program == "bash" || startsBash.Match(src) {
 		return nil
@@ -77,19 +79,23 @@ func misreadOptions(v *rule.View) (out []rule.Finding) {
 	}
 	src := string(v.Build.File.Doc.Src)
 	program := dockerfile.Interpreter([]byte(src))
-	if program != "" && !slices.Contains(shell.Shells, program) || setElsewhere.MatchString(src) {
+	if program != "" && !slices.Contains(shell.Shells, program) {
 		return nil
 	}
-	fold := func(name string) string { return strings.ToUpper(strings.ReplaceAll(name, "_", "")) }
+	reads := expanded.FindAllStringSubmatchIndex(src, -1)
 	for _, m := range options(v) {
 		name := optionVariable(m.Name)
 		if names(src, name) {
 			continue
 		}
-		for _, at := range expanded.FindAllStringSubmatchIndex(src, -1) {
+		plain := strings.ReplaceAll(name, "_", "")
+		for _, at := range reads {
 			read := src[at[2]:at[3]]
-			if fold(read) != fold(name) || isSetBeforeInstall(v, read) || isSetIn(src, read) {
+			if !strings.EqualFold(strings.ReplaceAll(read, "_", ""), plain) || isSetBeforeInstall(v, read) || isSetIn(src, read) {
 				continue
+			}
+			if setElsewhere.MatchString(src) {
+				return nil
 			}
 			out = append(out, v.AtDockerfile(at[0], at[1], fmt.Sprintf("nothing sets %s: the option %s comes as %s", read, m.Name, name),
 				fmt.Sprintf("write $%s", name)))

@@ -270,6 +270,9 @@ func imageRefused(text string) (message, hint string) {
 	if text == "" || strings.Contains(text, "$") {
 		return "", ""
 	}
+	if _, err := reference.ParseNormalizedNamed(text); err == nil {
+		return "", "" // most are; the other forms of ParseAnyReference cost more to try
+	}
 	if _, err := reference.ParseAnyReference(text); err == nil {
 		return "", ""
 	}

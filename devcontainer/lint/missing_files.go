@@ -40,11 +40,14 @@ func filesMissing(v *rule.View) (out []rule.Finding) {
 	}
 	seen := map[string]bool{}
 	for _, r := range v.Of(rights.Installed) { // those that Features depend on, too
-		doc := v.FeatureMetadata(r.Name)
-		if !rights.IsLocal(r.Name) || doc == nil || seen[r.Name] {
+		if !rights.IsLocal(r.Name) || seen[r.Name] {
 			continue
 		}
 		seen[r.Name] = true
+		doc := v.FeatureMetadata(r.Name)
+		if doc == nil {
+			continue
+		}
 		for _, m := range doc.Root.Member("dependsOn").Fields() {
 			if rights.IsLocal(m.Name) && v.FeatureMetadata(m.Name) == nil {
 				out = append(out, rule.Finding{Place: rights.Place{Doc: doc, Start: m.NameStart, End: m.NameEnd, Pointer: m.Value.Pointer},

@@ -237,9 +237,7 @@ func isSecret(name, value string) bool {
 	if strings.Contains(value, "${") {
 		return false
 	}
-	if exampleKey.MatchString(value) || spoken(value) {
-		return false
-	}
-	return keyForm.MatchString(value) || secretName.MatchString(name) && random.MatchString(value) && digit.MatchString(value) &&
+	found := keyForm.MatchString(value) || secretName.MatchString(name) && random.MatchString(value) && digit.MatchString(value) &&
 		letter.MatchString(value)
+	return found && !exampleKey.MatchString(value) && !spoken(value)
 }

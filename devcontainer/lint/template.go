@@ -83,7 +83,7 @@ func templateFiles(v *rule.View) []string {
 	if v.Tree == nil {
 		return nil
 	}
-	return filesBelow(v.Tree, v.Dir, nil)
+	return rule.Once(v, "templateFiles", func(v *rule.View) []string { return filesBelow(v.Tree, v.Dir, nil) })
 }
 
 func filesBelow(tree devcontainer.Tree, dir string, found []string) []string {
@@ -110,7 +110,9 @@ type optionUse struct {
 	name string
 }
 
-func optionUses(v *rule.View) (out []optionUse) {
+func optionUses(v *rule.View) []optionUse { return rule.Once(v, "optionUses", findOptionUses) }
+
+func findOptionUses(v *rule.View) (out []optionUse) {
 	for _, file := range templateFiles(v) {
 		src, err := v.Tree.Read(file)
 		if path.Base(file) == devcontainer.TemplateName || err != nil || !bytes.Contains(src, []byte("${templateOption:")) {
@@ -204,7 +206,9 @@ type rendering struct {
 
 // renderings returns it with the defaults and with each value of each option
 // that it offers; none for a Template with other errors.
-func renderings(v *rule.View) (out []rendering) {
+func renderings(v *rule.View) []rendering { return rule.Once(v, "renderings", render) }
+
+func render(v *rule.View) (out []rendering) {
 	if v.Tree == nil || len(v.Syntax)+len(v.Mismatches)+len(unusableOptions(v))+len(rawDefaults(v))+len(undeclaredOptions(v)) > 0 {
 		return nil
 	}

@@ -222,10 +222,19 @@ func (l *lister) joined() string {
 
 // Of returns the rights of the given kinds, in their order.
 func Of(all []Right, kinds ...Kind) []Right {
-	var out []Right
-	for _, r := range all {
-		if slices.Contains(kinds, r.Kind) {
-			out = append(out, r)
+	n := 0
+	for i := range all {
+		if slices.Contains(kinds, all[i].Kind) {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	out := make([]Right, 0, n)
+	for i := range all {
+		if slices.Contains(kinds, all[i].Kind) {
+			out = append(out, all[i])
 		}
 	}
 	return out

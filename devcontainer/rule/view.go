@@ -26,10 +26,21 @@ type View struct {
 	// Answers that many rules need; worked out when the first one does.
 	isSandbox, hasAgent func() bool
 	featurePolicy       func() (*firewall.Policy, []firewall.EntryError)
+	known               map[string]any // answers of Once, by name
+}
+
+// Once returns what work says of a view, and does it when the first rule asks. Callers do not change the answer.
+func Once[T any](v *View, name string, work func(*View) T) T {
+	if known, ok := v.known[name]; ok {
+		return known.(T)
+	}
+	answer := work(v)
+	v.known[name] = answer
+	return answer
 }
 
 func NewView(p *devcontainer.Project) *View {
-	v := &View{Project: p, Root: p.Object(), Commands: map[*jsonc.Node]parsed{}}
+	v := &View{Project: p, Root: p.Object(), Commands: map[*jsonc.Node]parsed{}, known: map[string]any{}}
 	v.isSandbox, v.hasAgent = sync.OnceValue(v.looksSandboxed), sync.OnceValue(v.looksLikeAgent)
 	v.featurePolicy = sync.OnceValues(v.readFeaturePolicy)
 	switch p.Kind() {

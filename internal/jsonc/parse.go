@@ -105,7 +105,7 @@ func (b *builder) node(v hujson.Value, pointer string) *Node {
 	case hujson.Literal:
 		switch t.Kind() {
 		case '"':
-			n.Kind, n.Text = String, t.String()
+			n.Kind, n.Text = String, decoded(t)
 		case 't', 'f':
 			n.Kind, n.Text = Bool, string(t)
 		case 'n':
@@ -117,10 +117,18 @@ func (b *builder) node(v hujson.Value, pointer string) *Node {
 	return n
 }
 
+// decoded is the value of a string literal. Most have no escape and are what they hold.
+func decoded(t hujson.Literal) string {
+	if bytes.IndexByte(t, '\\') < 0 {
+		return string(t[1 : len(t)-1])
+	}
+	return t.String()
+}
+
 func (b *builder) members(n *Node, obj *hujson.Object) {
 	first := map[string]int{} // name -> line of its first use
 	for _, m := range obj.Members {
-		name := m.Name.Value.(hujson.Literal).String()
+		name := decoded(m.Name.Value.(hujson.Literal))
 		member := Member{Name: name, NameStart: m.Name.StartOffset + b.skip, NameEnd: m.Name.EndOffset + b.skip}
 		pointer := Child(n.Pointer, name)
 		member.Value = b.node(m.Value, pointer)
