@@ -157,6 +157,9 @@ func (s *Server) send(ctx context.Context, q query) ([]byte, dnsmessage.RCode, e
 	if _, err := conn.Write(message); err != nil {
 		return nil, 0, err
 	}
+	// One packet may be lost on the way. The same message again gives a forger no more to guess.
+	again := time.AfterFunc(nextAfter, func() { _, _ = conn.Write(message) })
+	defer again.Stop()
 	return s.receiveUDP(conn, q, id, question)
 }
 

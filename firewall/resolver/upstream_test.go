@@ -1,12 +1,14 @@
 package resolver
 
 import (
+	"bytes"
 	"net"
 	"net/netip"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
 
@@ -183,5 +185,25 @@ func TestSlowUpstreamBesideADeadOne(t *testing.T) {
 	l := newLab(t, labNetwork, slow, func(o *Options) { o.Upstreams = []netip.AddrPort{slow.addr, dead.addr} })
 	if got := addresses(l.ask(t, "ok.example.", dnsmessage.TypeA)); !slices.Equal(got, []string{public}) {
 		t.Errorf("answer %q, want that of the slow upstream", got)
+	}
+}
+
+// A packet that is lost does not make a name fail.
+func TestAPacketThatIsLost(t *testing.T) {
+	for _, mixed := range []bool{false, true} {
+		var asked atomic.Int32
+		up := newUpstream(t, func(q dnsmessage.Message, network string) []dnsmessage.Message {
+			if asked.Add(1) == 1 {
+				return nil
+			}
+			return okZone().script(q, network)
+		})
+		l := newLab(t, labNetwork, up, func(o *Options) { o.MixCase, o.Timeout = mixed, 10*time.Second })
+		if got := addresses(l.ask(t, "ok.example.", dnsmessage.TypeA)); !slices.Equal(got, []string{public}) {
+			t.Errorf("mixed letters %t: answer %q, want the upstream's", mixed, got)
+		}
+		if got := up.received(); len(got) != 2 || !bytes.Equal(got[0], got[1]) {
+			t.Errorf("mixed letters %t: %q arrived, want the same message twice", mixed, got)
+		}
 	}
 }
