@@ -120,7 +120,8 @@ func newHub(t *testing.T) *hub {
 
 // handler serves git with the job's token as GitHub takes it, and the API.
 func (h *hub) handler(program, root string) http.Handler {
-	backend := &cgi.Handler{Path: program, Args: []string{"http-backend"}, Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=job"}}
+	backend := &cgi.Handler{Path: program, Args: []string{"http-backend"},
+		Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=job"}}
 	basic := "Basic " + base64.StdEncoding.EncodeToString([]byte("x-access-token:"+jobToken))
 	mux := http.NewServeMux()
 	mux.HandleFunc("/o/r/", func(w http.ResponseWriter, r *http.Request) {
@@ -171,7 +172,8 @@ func (h *hub) git(dir string, args ...string) string {
 	h.t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@example.com", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@example.com")
+	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@example.com", "GIT_COMMITTER_NAME=t",
+		"GIT_COMMITTER_EMAIL=t@example.com")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		h.t.Fatalf("git %v: %v\n%s", args, err, out)
@@ -269,14 +271,17 @@ new file mode 100644
 
 func TestApplyOpensAPullRequest(t *testing.T) {
 	h := newHub(t)
-	log, got := h.apply(ordinary, "INPUT_TITLE=Fix it", "INPUT_BODY=I fixed it, @everybody\n```\n[x](http://evil.example)", "INPUT_REVIEWERS=bob, o/core")
-	if got["conclusion"] != "proposed" || got["branch"] != "claude-sandbox/7-1" || got["pull_request_number"] != "5" || !strings.HasSuffix(got["pull_request"], "/o/r/pull/5") {
+	log, got := h.apply(ordinary, "INPUT_TITLE=Fix it", "INPUT_BODY=I fixed it, @everybody\n```\n[x](http://evil.example)",
+		"INPUT_REVIEWERS=bob, o/core")
+	if got["conclusion"] != "proposed" || got["branch"] != "claude-sandbox/7-1" || got["pull_request_number"] != "5" ||
+		!strings.HasSuffix(got["pull_request"], "/o/r/pull/5") {
 		t.Fatalf("%v\n%s", got, log)
 	}
 	if want := "a.txt\ngone.txt\nsrc/new file.go"; got["changed_files"] != want || got["protected_files"] != "" {
 		t.Errorf("changed_files %q, protected_files %q", got["changed_files"], got["protected_files"])
 	}
-	if tree := h.git(h.bare, "ls-tree", "-r", "--name-only", "claude-sandbox/7-1"); tree != ".gitignore\na.txt\nlink\npackage.json\nsrc/new file.go\n" {
+	if tree := h.git(h.bare, "ls-tree", "-r", "--name-only",
+		"claude-sandbox/7-1"); tree != ".gitignore\na.txt\nlink\npackage.json\nsrc/new file.go\n" {
 		t.Errorf("the commit has %s", tree)
 	}
 	if text := h.git(h.bare, "show", "claude-sandbox/7-1:a.txt"); text != "one\n2\n" {
@@ -293,7 +298,8 @@ func TestApplyOpensAPullRequest(t *testing.T) {
 		t.Errorf("the checkout changed: %q, or the token is in the log:\n%s", status, log)
 	}
 	// The same again: the branch is there.
-	if _, got := h.apply(ordinary, "INPUT_TITLE=Again"); got["conclusion"] != "failure" || !strings.Contains(got["result"], "is there already") || len(h.pulls) != 1 {
+	if _, got := h.apply(ordinary, "INPUT_TITLE=Again"); got["conclusion"] != "failure" ||
+		!strings.Contains(got["result"], "is there already") || len(h.pulls) != 1 {
 		t.Errorf("a second time: %v", got)
 	}
 }
@@ -351,7 +357,8 @@ func TestApplyOfNothing(t *testing.T) {
 func TestAttackProtectedFilesWaitForAPerson(t *testing.T) {
 	h := newHub(t)
 	log, got := h.apply(ordinary + newWorkflow)
-	if got["conclusion"] != "draft" || !h.pulls[0].Draft || !slices.Equal(h.reviews, []string{"ann"}) || !strings.HasPrefix(got["protected_files"], ".github/workflows/x.yml: ") {
+	if got["conclusion"] != "draft" || !h.pulls[0].Draft || !slices.Equal(h.reviews, []string{"ann"}) ||
+		!strings.HasPrefix(got["protected_files"], ".github/workflows/x.yml: ") {
 		t.Errorf("%v, reviews %v\n%s", got, h.reviews, log)
 	}
 	body := h.pulls[0].Body
@@ -359,7 +366,8 @@ func TestAttackProtectedFilesWaitForAPerson(t *testing.T) {
 		t.Errorf("a protected file is not shown first:\n%s", body)
 	}
 	h = newHub(t)
-	if _, got := h.apply(ordinary+newWorkflow, "INPUT_PROTECTED_FILES=fail"); got["conclusion"] != "refused" || h.branches() != "main" || len(h.pulls) > 0 {
+	if _, got := h.apply(ordinary+newWorkflow, "INPUT_PROTECTED_FILES=fail"); got["conclusion"] != "refused" ||
+		h.branches() != "main" || len(h.pulls) > 0 {
 		t.Errorf("with fail: %v, branches %s", got, h.branches())
 	}
 	h = newHub(t)
@@ -374,16 +382,18 @@ func TestAttackProtectedFilesWaitForAPerson(t *testing.T) {
 func TestAttackPlacesInTheCommit(t *testing.T) {
 	h := newHub(t)
 	for name, patch := range map[string]string{
-		"below a link":         "diff --git a/link/x b/link/x\nnew file mode 100644\n--- /dev/null\n+++ b/link/x\n@@ -0,0 +1,1 @@\n+a\n",
-		"below a file":         "diff --git a/a.txt/x b/a.txt/x\nnew file mode 100644\n--- /dev/null\n+++ b/a.txt/x\n@@ -0,0 +1,1 @@\n+a\n",
-		"through a link":       "diff --git a/link b/link\n--- a/link\n+++ b/link\n@@ -1,1 +1,1 @@\n-/etc\n\\ No newline at end of file\n+/root\n\\ No newline at end of file\n",
-		"a link's folder":      "diff --git a/LINK/x b/LINK/x\nnew file mode 100644\n--- /dev/null\n+++ b/LINK/x\n@@ -0,0 +1,1 @@\n+a\n",
-		"another case":         "diff --git a/A.txt b/A.txt\nnew file mode 100644\n--- /dev/null\n+++ b/A.txt\n@@ -0,0 +1,1 @@\n+a\n",
-		"new, and there":       "diff --git a/a.txt b/a.txt\nnew file mode 100644\n--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1,1 @@\n+a\n",
-		"changed, not there":   "diff --git a/b.txt b/b.txt\n--- a/b.txt\n+++ b/b.txt\n@@ -1,1 +1,1 @@\n-a\n+b\n",
-		"another content":      "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,1 @@\n-ONE\n+b\n",
-		"another mode":         "diff --git a/a.txt b/a.txt\nold mode 100755\nnew mode 100644\n",
-		"another commit's":     ordinary + "diff --git a/package.json b/package.json\n--- a/package.json\n+++ b/package.json\n@@ -1,1 +1,1 @@\n-[]\n+b\n",
+		"below a link": "diff --git a/link/x b/link/x\nnew file mode 100644\n--- /dev/null\n+++ b/link/x\n@@ -0,0 +1,1 @@\n+a\n",
+		"below a file": "diff --git a/a.txt/x b/a.txt/x\nnew file mode 100644\n--- /dev/null\n+++ b/a.txt/x\n@@ -0,0 +1,1 @@\n+a\n",
+		"through a link": "diff --git a/link b/link\n--- a/link\n+++ b/link\n@@ -1,1 +1,1 @@\n-/etc\n\\ No newline at end of file\n" +
+			"+/root\n\\ No newline at end of file\n",
+		"a link's folder":    "diff --git a/LINK/x b/LINK/x\nnew file mode 100644\n--- /dev/null\n+++ b/LINK/x\n@@ -0,0 +1,1 @@\n+a\n",
+		"another case":       "diff --git a/A.txt b/A.txt\nnew file mode 100644\n--- /dev/null\n+++ b/A.txt\n@@ -0,0 +1,1 @@\n+a\n",
+		"new, and there":     "diff --git a/a.txt b/a.txt\nnew file mode 100644\n--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1,1 @@\n+a\n",
+		"changed, not there": "diff --git a/b.txt b/b.txt\n--- a/b.txt\n+++ b/b.txt\n@@ -1,1 +1,1 @@\n-a\n+b\n",
+		"another content":    "diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,1 @@\n-ONE\n+b\n",
+		"another mode":       "diff --git a/a.txt b/a.txt\nold mode 100755\nnew mode 100644\n",
+		"another commit's": ordinary +
+			"diff --git a/package.json b/package.json\n--- a/package.json\n+++ b/package.json\n@@ -1,1 +1,1 @@\n-[]\n+b\n",
 		"a path out":           "diff --git a/../x b/../x\nnew file mode 100644\n--- /dev/null\n+++ b/../x\n@@ -0,0 +1,1 @@\n+a\n",
 		"no patch of sbx-devc": "From 0\n",
 	} {
@@ -401,10 +411,12 @@ func TestApplyThatFailsTakesItsBranchBack(t *testing.T) {
 	h := newHub(t)
 	h.refuses = "/pulls"
 	log, got := h.apply(ordinary)
-	if summary, err := os.ReadFile(filepath.Join(h.temp, "summary")); err != nil || !strings.Contains(string(summary), "\n  the job needs contents: write") {
+	if summary, err := os.ReadFile(filepath.Join(h.temp, "summary")); err != nil ||
+		!strings.Contains(string(summary), "\n  the job needs contents: write") {
 		t.Errorf("the summary does not say what to do: %v\n%s", err, summary)
 	}
-	if got["conclusion"] != "failure" || got["branch"] != "" || h.branches() != "main" || !strings.Contains(log, "pull-requests: write") || strings.Contains(strings.ReplaceAll(log, "::add-mask::"+jobToken, ""), jobToken) {
+	if got["conclusion"] != "failure" || got["branch"] != "" || h.branches() != "main" || !strings.Contains(log, "pull-requests: write") ||
+		strings.Contains(strings.ReplaceAll(log, "::add-mask::"+jobToken, ""), jobToken) {
 		t.Errorf("%v, branches %s\n%s", got, h.branches(), log)
 	}
 }
@@ -430,10 +442,12 @@ func TestApplyInputsAreRefused(t *testing.T) {
 		}
 		h.env[name] = was
 	}
-	if _, got := h.apply(ordinary, "INPUT_BRANCH=main"); got["conclusion"] != "failure" || !strings.Contains(got["result"], "is there already") {
+	if _, got := h.apply(ordinary, "INPUT_BRANCH=main"); got["conclusion"] != "failure" ||
+		!strings.Contains(got["result"], "is there already") {
 		t.Errorf("a branch that is there: %v", got)
 	}
-	if _, got := h.apply(ordinary, "INPUT_BRANCH=a..b"); got["conclusion"] != "failure" || !strings.Contains(got["result"], "no name of a branch") {
+	if _, got := h.apply(ordinary, "INPUT_BRANCH=a..b"); got["conclusion"] != "failure" ||
+		!strings.Contains(got["result"], "no name of a branch") {
 		t.Errorf("a bad branch: %v", got)
 	}
 }
@@ -465,9 +479,12 @@ func TestAttackWhatLandsIsWhatIsSaid(t *testing.T) {
 	h := newHub(t)
 	base := strings.TrimSpace(h.git(h.checkout, "rev-parse", "HEAD"))
 	names := []string{
-		"a.txt", "A.txt", "a.txt/x", "gone.txt", "gone.txt/x", "package.json", "PACKAGE.json/x", "link", "link/x", "LINK", ".gitignore", ".gitignore/x",
-		"x", "X", "x/y", "x/Y", "X/z", "x/y/z", "dist", "dist/x", "DIST/x", "-rf", "--", "sp ace", "\"q\"", "é", "e\u0301", "K", "\u212a", "s", "ſ", ".gitmodules", ".GITATTRIBUTES", "HEAD",
-		"objects/x", "refs/x", "@", "@{0}", "a..b", ".lock", "x.lock", "~", "*", "?", "[a]", ".github/workflows/y.yml", "con", "nul.txt", "a.", " ", "$(id)", "`id`", "'",
+		"a.txt", "A.txt", "a.txt/x", "gone.txt", "gone.txt/x", "package.json", "PACKAGE.json/x", "link", "link/x", "LINK",
+		".gitignore", ".gitignore/x",
+		"x", "X", "x/y", "x/Y", "X/z", "x/y/z", "dist", "dist/x", "DIST/x", "-rf", "--", "sp ace", "\"q\"", "é", "e\u0301", "K", "\u212a", "s",
+		"ſ", ".gitmodules", ".GITATTRIBUTES", "HEAD",
+		"objects/x", "refs/x", "@", "@{0}", "a..b", ".lock", "x.lock", "~", "*", "?", "[a]", ".github/workflows/y.yml", "con", "nul.txt", "a.",
+		" ", "$(id)", "`id`", "'",
 	}
 	random := rand.New(rand.NewPCG(3, 4))
 	piece := func(about int) string {
@@ -497,7 +514,8 @@ func TestAttackWhatLandsIsWhatIsSaid(t *testing.T) {
 		}
 		var a applied
 		write(t, filepath.Join(h.temp, "p"), text.String())
-		if err := a.judge(t.Context(), repo, ApplyInputs{PatchFile: filepath.Join(h.temp, "p"), MaxFiles: 9, MaxKilobytes: 9}); err != nil || a.conclusion == Refused {
+		if err := a.judge(t.Context(), repo, ApplyInputs{PatchFile: filepath.Join(h.temp, "p"), MaxFiles: 9, MaxKilobytes: 9}); err != nil ||
+			a.conclusion == Refused {
 			continue
 		}
 		commit, refused, err := repo.Commit(t.Context(), base, a.verdict.Files, proposal.Message{Text: "t\n", Name: "n", Email: "n@example.com"})
@@ -512,7 +530,8 @@ func TestAttackWhatLandsIsWhatIsSaid(t *testing.T) {
 		for _, f := range a.verdict.Files {
 			said = append(said, f.Path)
 		}
-		for line := range strings.SplitSeq(strings.TrimSuffix(h.git(h.checkout, "diff-tree", "-r", "-z", "--no-renames", base, commit), "\x00"), "\x00:") {
+		for line := range strings.SplitSeq(strings.TrimSuffix(h.git(h.checkout, "diff-tree", "-r", "-z", "--no-renames", base, commit), "\x00"),
+			"\x00:") {
 			about, name, _ := strings.Cut(line, "\x00")
 			if mode := strings.Fields(about)[1]; !slices.Contains([]string{"100644", "100755", "000000"}, mode) {
 				t.Errorf("%s has the mode %s", name, mode)

@@ -48,11 +48,13 @@ func repository() objects {
 	return objects{
 		"/collaborators/ann/permission": `{"permission":"write"}`,
 		"/git/trees/" + sha(1):          tree("100644 blob 10 CLAUDE.md", "040000 tree 2 .claude", "100644 blob 11 main.go", "040000 tree 4 sub"),
-		"/git/trees/" + sha(2): tree("100644 blob 12 CLAUDE.md", "040000 tree 3 rules", "100644 blob 13 rules/style.md", "100644 blob 14 skills/build/SKILL.md",
+		"/git/trees/" + sha(2): tree("100644 blob 12 CLAUDE.md", "040000 tree 3 rules", "100644 blob 13 rules/style.md",
+			"100644 blob 14 skills/build/SKILL.md",
 			"120000 blob 15 skills/build/link.md", "100644 blob 16 settings.json", "100644 blob 17 agents/a.md"),
 		"/git/trees/" + sha(4):  tree("100644 blob 18 CLAUDE.md"),
 		"/git/blobs/" + sha(10): blob("base text\n"), "/git/blobs/" + sha(12): blob("more base text"), "/git/blobs/" + sha(13): blob("a rule"),
-		"/git/blobs/" + sha(14): blob("---\nname: build\ndescription: d\nhooks:\n  Stop: evil\n---\nRun make.\n"), "/git/blobs/" + sha(16): blob(`{"hooks":{}}`),
+		"/git/blobs/" + sha(14): blob("---\nname: build\ndescription: d\nhooks:\n  Stop: evil\n---\nRun make.\n"),
+		"/git/blobs/" + sha(16): blob(`{"hooks":{}}`),
 		"/git/blobs/" + sha(17): blob("---\nname: a\ndescription: d\n---\nBe kind.\n"), "/git/blobs/" + sha(18): blob("of the folder\n"),
 	}
 }
@@ -79,7 +81,8 @@ func TestAttackAForksInstructions(t *testing.T) {
 			write(t, event, fmt.Sprintf(`{"repository":{"full_name":"o/r"},"sender":{"login":"ann"},
 				"pull_request":{"base":{"sha":%q},"head":{"repo":{"full_name":"x/r"}}}}`, c.base))
 			r := runStep(t, t.Context(), map[string]string{
-				"GITHUB_EVENT_NAME": "pull_request", "GITHUB_EVENT_PATH": event, "GITHUB_REPOSITORY": "o/r", "GITHUB_ACTOR": "ann", "GITHUB_API_URL": api.URL,
+				"GITHUB_EVENT_NAME": "pull_request", "GITHUB_EVENT_PATH": event, "GITHUB_REPOSITORY": "o/r", "GITHUB_ACTOR": "ann",
+				"GITHUB_API_URL":   api.URL,
 				"GITHUB_WORKSPACE": workspace, "INPUT_GITHUB_TOKEN": jobToken, "INPUT_WORKING_DIRECTORY": c.folder,
 			}, func(_ context.Context, job Job) (Report, error) {
 				var got []string
@@ -95,7 +98,8 @@ func TestAttackAForksInstructions(t *testing.T) {
 						got = append(got, name)
 					}
 				}
-				if strings.Join(slices.Sorted(slices.Values(got)), "; ") != c.want || !job.Untrusted || job.instructions().Memory || job.instructions().Texts {
+				if strings.Join(slices.Sorted(slices.Values(got)), "; ") != c.want || !job.Untrusted || job.instructions().Memory ||
+					job.instructions().Texts {
 					t.Errorf("%q, want %q", got, c.want)
 				}
 				return Report{Outcome: agent.Outcome{Conclusion: agent.Success}, Result: &agent.Result{Text: "done"}}, nil

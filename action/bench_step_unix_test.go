@@ -32,7 +32,8 @@ func BenchmarkWarmStep(b *testing.B) {
 	r := newReleased(b)
 	r.program = []byte(read(b, bin))
 	r.pin(b, "v1.2.3")
-	server := httptest.NewServer(&fakeapi.Server{APIKey: testKey, Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"echo made >made.txt"}}}, Final: "done"}})
+	server := httptest.NewServer(&fakeapi.Server{APIKey: testKey,
+		Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"echo made >made.txt"}}}, Final: "done"}})
 	defer server.Close()
 	spent := map[string]time.Duration{}
 	timed := func(what string, do func() error) {

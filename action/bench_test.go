@@ -20,8 +20,12 @@ func BenchmarkLargeTranscript(b *testing.B) {
 	var transcript bytes.Buffer
 	answer, _ := json.Marshal(strings.Repeat("a line of a log that a tool has printed, with a number 0123456789\n", 450))
 	for i := 0; transcript.Len() < 100<<20; i++ {
-		fmt.Fprintf(&transcript, `{"type":"assistant","session_id":"s","message":{"role":"assistant","content":[{"type":"tool_use","id":"t%d","name":"Bash","input":{"command":"make test"}}]}}`+"\n", i)
-		fmt.Fprintf(&transcript, `{"type":"user","session_id":"s","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t%d","content":%s}]}}`+"\n", i, answer)
+		fmt.Fprintf(&transcript,
+			`{"type":"assistant","session_id":"s","message":{"role":"assistant","content":[{"type":"tool_use","id":"t%d","name":"Bash",`+
+				`"input":{"command":"make test"}}]}}`+"\n", i)
+		fmt.Fprintf(&transcript,
+			`{"type":"user","session_id":"s","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t%d","content":%s}]}}`+"\n", i,
+			answer)
 	}
 	for _, full := range []bool{false, true} {
 		b.Run(fmt.Sprintf("show_output=%v", full), func(b *testing.B) {

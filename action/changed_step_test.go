@@ -15,8 +15,10 @@ import (
 // agents, shells and hooks, a workflow, a manifest. Each stands in the step
 // summary, as an annotation and in the output.
 func TestAttackFilesThatLaterStepsObey(t *testing.T) {
-	files := []string{"sub/x/.git", ".envrc", ".mcp.json", ".pre-commit-config.yaml", ".github/workflows/evil.yml", "package.json", "src/plain.go"}
-	script := `cd /workspace; mkdir -p sub/x .github/workflows src; git init -q sub/x; for f in .envrc .mcp.json .pre-commit-config.yaml .github/workflows/evil.yml package.json src/plain.go; do echo evil > $f; done; ls -A`
+	files := []string{"sub/x/.git", ".envrc", ".mcp.json", ".pre-commit-config.yaml", ".github/workflows/evil.yml",
+		"package.json", "src/plain.go"}
+	script := `cd /workspace; mkdir -p sub/x .github/workflows src; git init -q sub/x; for f in .envrc .mcp.json .pre-commit-config.yaml ` +
+		`.github/workflows/evil.yml package.json src/plain.go; do echo evil > $f; done; ls -A`
 	s := startStep(t, &fakeapi.Server{Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{script}}}}}, "INPUT_SUMMARY=true")
 	s.wantConclusion(0, "success")
 	annotations := 0
@@ -42,7 +44,8 @@ func TestAttackFilesThatLaterStepsObey(t *testing.T) {
 			t.Errorf("%s is not in changed_files: %q", file, output)
 		}
 	}
-	if patch, err := os.ReadFile(filepath.Join(s.dir, "temp", "claude-sandbox-"+s.id, changes.PatchFile)); err != nil || !bytes.Contains(patch, []byte("+++ b/.github/workflows/evil.yml\n")) {
+	if patch, err := os.ReadFile(filepath.Join(s.dir, "temp", "claude-sandbox-"+s.id, changes.PatchFile)); err != nil ||
+		!bytes.Contains(patch, []byte("+++ b/.github/workflows/evil.yml\n")) {
 		t.Errorf("the diff in the report folder: %v\n%s", err, patch)
 	}
 }
@@ -58,7 +61,8 @@ func (s *stepRun) output(name string) string {
 // A step on a copy leaves the checkout as it is, and its changes in the patch.
 func TestCopyOfTheCheckout(t *testing.T) {
 	server, hits := countingServer(t, bridgeGateway(t))
-	script := `cd /workspace; mkdir -p .github/workflows src; echo evil >.github/workflows/evil.yml; echo "$WORD" >src/plain.go; curl -sm5 http://` + server
+	script := `cd /workspace; mkdir -p .github/workflows src; echo evil >.github/workflows/evil.yml; ` +
+		`echo "$WORD" >src/plain.go; curl -sm5 http://` + server
 	s := startStep(t, &fakeapi.Server{Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{script}}}}},
 		"INPUT_WORKSPACE_MODE=copy", "INPUT_EGRESS=none", "INPUT_ENV=WORD=of the workflow", "INPUT_MEMORY=1g", "INPUT_CPUS=1")
 	s.wantConclusion(0, "success")

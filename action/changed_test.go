@@ -17,14 +17,18 @@ import (
 // many of them.
 func TestAttackNamesOfChangedFiles(t *testing.T) {
 	names := []string{
-		"::error::owned", "a\n::set-output name=result::FORGED", "##[add-mask]x", "`</code><img src=x>`|row|", "\x1b[2Jx", "sk-ant-test-key", "\u202egpj.exe",
+		"::error::owned", "a\n::set-output name=result::FORGED", "##[add-mask]x", "`</code><img src=x>`|row|", "\x1b[2Jx",
+		"sk-ant-test-key", "\u202egpj.exe",
 	}
 	set := &changes.Set{}
 	for _, name := range names {
-		set.Changes = append(set.Changes, changes.Change{Path: name, Kind: changes.Added, After: &changes.State{What: changes.File}, Class: obeyed.Shell})
+		set.Changes = append(set.Changes,
+			changes.Change{Path: name, Kind: changes.Added, After: &changes.State{What: changes.File}, Class: obeyed.Shell})
 	}
 	for i := range 5000 {
-		set.Changes = append(set.Changes, changes.Change{Path: fmt.Sprintf("%d-%s.go", i, strings.Repeat("x", 200)), Kind: changes.Changed, Before: &changes.State{What: changes.File}, After: &changes.State{What: changes.File}})
+		set.Changes = append(set.Changes,
+			changes.Change{Path: fmt.Sprintf("%d-%s.go", i, strings.Repeat("x", 200)), Kind: changes.Changed,
+				Before: &changes.State{What: changes.File}, After: &changes.State{What: changes.File}})
 	}
 	set.Files = len(set.Changes)
 	warnings := set.Warnings(20)
@@ -32,7 +36,8 @@ func TestAttackNamesOfChangedFiles(t *testing.T) {
 		warnings = append(warnings, fmt.Sprintf("warning %d ::error::x ` %s", i, strings.Repeat("y", 5000)))
 	}
 	r := runStep(t, t.Context(), nil, func(context.Context, Job) (Report, error) {
-		return Report{Outcome: agent.Outcome{Conclusion: agent.Success}, Result: &agent.Result{Text: "done"}, Changes: set, Warnings: warnings}, nil
+		return Report{Outcome: agent.Outcome{Conclusion: agent.Success}, Result: &agent.Result{Text: "done"}, Changes: set,
+			Warnings: warnings}, nil
 	})
 	for _, command := range commandsIn(r.log) {
 		name, _, _ := strings.Cut(strings.TrimPrefix(command, "::"), " ")
@@ -57,7 +62,8 @@ func TestAttackNamesOfChangedFiles(t *testing.T) {
 			t.Error("a secret arrived as a file's name")
 		}
 	}
-	if protected := strings.Split(r.outputs["protected_files"], "\n"); len(protected) != len(names) || strings.Contains(r.outputs["protected_files"], "sk-ant") {
+	if protected := strings.Split(r.outputs["protected_files"], "\n"); len(protected) != len(names) ||
+		strings.Contains(r.outputs["protected_files"], "sk-ant") {
 		t.Errorf("protected_files: %q", protected)
 	}
 	lines := strings.Split(r.outputs["changed_files"], "\n")

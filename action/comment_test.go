@@ -46,7 +46,8 @@ func (h *pullHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "/pulls/5/comments":
 		answer(h.lines)
 	case path == "/issues/5/comments":
-		h.plain = append(h.plain, map[string]any{"id": len(h.plain), "body": in.Body, "user": bot, "html_url": fmt.Sprintf("https://hub/%d", len(h.plain))})
+		h.plain = append(h.plain,
+			map[string]any{"id": len(h.plain), "body": in.Body, "user": bot, "html_url": fmt.Sprintf("https://hub/%d", len(h.plain))})
 		answer(h.plain[len(h.plain)-1])
 	case strings.HasPrefix(path, "/issues/comments/") && r.Method == http.MethodPatch:
 		var id int
@@ -90,7 +91,8 @@ func (h *pullHub) comment(t *testing.T, review string, env ...string) (agent.Con
 	return c, readOutputs(t, string(text)), log.String()
 }
 
-const findings = `{"summary":"Adds **b**.","comments":[{"path":"a.go","line":2,"body":"wrong"},{"path":"a.go","line":900,"body":"far"},{"path":"c.go","line":1,"body":"other"}]}`
+const findings = `{"summary":"Adds **b**.","comments":[{"path":"a.go","line":2,"body":"wrong"},{"path":"a.go","line":900,"body":"far"},` +
+	`{"path":"c.go","line":1,"body":"other"}]}`
 
 func TestAReviewIsOnItsLinesAndInOneComment(t *testing.T) {
 	stranger := map[string]any{"id": 0, "body": "<!-- claude-sandbox: Review by an agent -->\nmine", "user": map[string]string{"type": "User"}}
@@ -103,7 +105,8 @@ func TestAReviewIsOnItsLinesAndInOneComment(t *testing.T) {
 		t.Errorf("%v", h.lines)
 	}
 	text := h.plain[1]["body"].(string)
-	for _, want := range []string{"### Review by an agent\n", "Adds **b**.", "`a.go:900`\n\nfar", "`c.go:1`\n\nother", "no person has checked it"} {
+	for _, want := range []string{"### Review by an agent\n", "Adds **b**.", "`a.go:900`\n\nfar", "`c.go:1`\n\nother",
+		"no person has checked it"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the summary lacks %q:\n%s", want, text)
 		}
@@ -124,7 +127,8 @@ func TestAReviewIsOnItsLinesAndInOneComment(t *testing.T) {
 func TestRemarksThatCannotStandOnLinesAreInTheSummary(t *testing.T) {
 	h := &pullHub{noLine: true}
 	c, _, log := h.comment(t, findings)
-	if c != Commented || len(h.lines) != 0 || !strings.Contains(h.plain[0]["body"].(string), "`a.go:2`\n\nwrong") || !strings.Contains(log, "::warning") {
+	if c != Commented || len(h.lines) != 0 || !strings.Contains(h.plain[0]["body"].(string), "`a.go:2`\n\nwrong") ||
+		!strings.Contains(log, "::warning") {
 		t.Errorf("%s %v\n%s", c, h.plain, log)
 	}
 }
@@ -132,9 +136,11 @@ func TestRemarksThatCannotStandOnLinesAreInTheSummary(t *testing.T) {
 // Attack: the agent's review calls people, loads pictures, closes issues, ends the comment's
 // mark, and holds a token.
 func TestAttackAReviewActs(t *testing.T) {
-	evil := `@everyone <img src=https://evil.example/x> ![x](https://evil.example/y) [click](https://evil.example) fixes #1 --> ghp_0123456789abcdefghijklmnopqrstuvwxyzABCD`
+	evil := `@everyone <img src=https://evil.example/x> ![x](https://evil.example/y) [click](https://evil.example) fixes #1 --> ` +
+		`ghp_0123456789abcdefghijklmnopqrstuvwxyzABCD`
 	said, err := json.Marshal(map[string]any{"summary": evil, "comments": []any{
-		map[string]any{"path": "a.go", "line": 2, "body": evil}, map[string]any{"path": "x`|@everyone\n<b>", "line": 1, "body": evil + "\n```suggestion\nevil()\n```"},
+		map[string]any{"path": "a.go", "line": 2, "body": evil},
+		map[string]any{"path": "x`|@everyone\n<b>", "line": 1, "body": evil + "\n```suggestion\nevil()\n```"},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +198,8 @@ func TestInputsOfCommentAgree(t *testing.T) {
 	fields := reflect.VisibleFields(reflect.TypeFor[CommentInputs]())
 	for _, field := range fields {
 		name := field.Tag.Get("input")
-		if !strings.Contains(text, "        INPUT_"+strings.ToUpper(name)+": ${{ inputs."+name+" }}\n") || !strings.Contains(docs, "| `"+name+"` |") {
+		if !strings.Contains(text, "        INPUT_"+strings.ToUpper(name)+": ${{ inputs."+name+" }}\n") ||
+			!strings.Contains(docs, "| `"+name+"` |") {
 			t.Errorf("comment/action.yml or docs/action.md lacks input %s", name)
 		}
 	}

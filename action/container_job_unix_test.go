@@ -41,7 +41,9 @@ func TestAJobInAContainer(t *testing.T) {
 		if socket {
 			args = append(args, "-v", "/var/run/docker.sock:/var/run/docker.sock")
 		}
-		const job = "mkdir -p /__w/r/r/.claude/skills/s && printf '%s\\n' --- 'name: s' 'description: KUMQUAT' --- >/__w/r/r/.claude/skills/s/SKILL.md && if test rw = $INPUT_WORKSPACE_MODE; then chown -R 1000:1000 /__w; fi && sbx-devc action run; sbx-devc action cleanup; cp /out/temp/*/changes.diff /out; chmod -R a+rX /out"
+		const job = "mkdir -p /__w/r/r/.claude/skills/s && printf '%s\\n' --- 'name: s' 'description: " +
+			"KUMQUAT' --- >/__w/r/r/.claude/skills/s/SKILL.md && if test rw = $INPUT_WORKSPACE_MODE; then chown -R 1000:1000 /__w; " +
+			"fi && sbx-devc action run; sbx-devc action cleanup; cp /out/temp/*/changes.diff /out; chmod -R a+rX /out"
 		text, err := exec.Command("docker", append(args, "debian:bookworm-slim", "sh", "-c", job)...).CombinedOutput()
 		if err != nil && !strings.Contains(string(text), "changes.diff") { // of a run without changes
 			t.Fatal(err, string(text))
@@ -54,16 +56,20 @@ func TestAJobInAContainer(t *testing.T) {
 		return string(written) + string(diff), string(text)
 	}
 	// This container has its machine's name, too.
-	if outputs, log := run(t, "INPUT_WORKSPACE_MODE=copy", true); !strings.Contains(outputs, "\nsuccess\n") || !strings.Contains(outputs, "+made") {
+	if outputs, log := run(t, "INPUT_WORKSPACE_MODE=copy", true); !strings.Contains(outputs, "\nsuccess\n") ||
+		!strings.Contains(outputs, "+made") {
 		t.Errorf("copy: %s\n%s", outputs, log)
 	}
 	if !slices.ContainsFunc(api.Requests(), func(q fakeapi.Request) bool { return strings.Contains(q.Body, "KUMQUAT") }) {
 		t.Error("Claude does not know the project's skill")
 	}
-	if outputs, log := run(t, "INPUT_WORKSPACE_MODE=rw", true, "--hostname", "job"); !strings.Contains(outputs, "\nsetup_error\n") || !strings.Contains(log, "this job is in a container (container:), and the engine has the workspace at another path: set workspace_mode: copy") {
+	if outputs, log := run(t, "INPUT_WORKSPACE_MODE=rw", true, "--hostname", "job"); !strings.Contains(outputs, "\nsetup_error\n") ||
+		!strings.Contains(log,
+			"this job is in a container (container:), and the engine has the workspace at another path: set workspace_mode: copy") {
 		t.Errorf("rw: %s\n%s", outputs, log)
 	}
-	if outputs, log := run(t, "INPUT_WORKSPACE_MODE=rw", false); !strings.Contains(outputs, "\nsetup_error\n") || !strings.Contains(log, "without its runner's engine: add volumes: /var/run/docker.sock:/var/run/docker.sock") {
+	if outputs, log := run(t, "INPUT_WORKSPACE_MODE=rw", false); !strings.Contains(outputs, "\nsetup_error\n") ||
+		!strings.Contains(log, "without its runner's engine: add volumes: /var/run/docker.sock:/var/run/docker.sock") {
 		t.Errorf("no engine: %s\n%s", outputs, log)
 	}
 }

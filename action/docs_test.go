@@ -28,7 +28,8 @@ func TestAttackResultPrintedAsTheDocsShow(t *testing.T) {
 		t.Fatalf("the example is gone, or an expression is in its script: %s", script)
 	}
 	cmd := exec.CommandContext(t.Context(), "bash", "-e", "-c", script)
-	cmd.Env = append(os.Environ(), "RESULT=done\n::add-mask::x\n  ::error::forged\r::error::forged\n##[error]forged\n::word::\n$(touch /nowhere)\x1b[2J\n\n::end")
+	cmd.Env = append(os.Environ(),
+		"RESULT=done\n::add-mask::x\n  ::error::forged\r::error::forged\n##[error]forged\n::word::\n$(touch /nowhere)\x1b[2J\n\n::end")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatal(err, string(out))

@@ -38,7 +38,8 @@ func newIdentityServer(t *testing.T, answers ...http.HandlerFunc) *identityServe
 	})
 	mux.HandleFunc("POST /v1/oauth/token", func(w http.ResponseWriter, r *http.Request) {
 		var asked exchange
-		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || r.Header.Get("Anthropic-Beta") != "oauth-2025-04-20,oidc-federation-2026-04-01" {
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil ||
+			r.Header.Get("Anthropic-Beta") != "oauth-2025-04-20,oidc-federation-2026-04-01" {
 			t.Errorf("the exchange is asked with %v, %v", r.Header, err)
 		}
 		s.asked = append(s.asked, asked)
@@ -86,7 +87,8 @@ func TestTheJobsIdentityIsExchanged(t *testing.T) {
 		t.Fatalf("%q, %s, %v", token, lasts, err)
 	}
 	const identity = "identity-https://api.anthropic.com"
-	want := exchange{Grant: "urn:ietf:params:oauth:grant-type:jwt-bearer", Assertion: identity + "!!", Rule: "fdrl_1", Organization: "org", Workspace: "wrkspc_1"}
+	want := exchange{Grant: "urn:ietf:params:oauth:grant-type:jwt-bearer", Assertion: identity + "!!", Rule: "fdrl_1",
+		Organization: "org", Workspace: "wrkspc_1"}
 	if len(s.asked) != 2 || s.asked[1] != want || s.asked[0].Assertion != identity+"!" {
 		t.Errorf("the exchange was asked: %+v", s.asked)
 	}
@@ -108,13 +110,15 @@ func TestIdentitiesThatAreNotExchanged(t *testing.T) {
 	}{
 		"no permission":  {change: map[string]string{"ACTIONS_ID_TOKEN_REQUEST_URL": ""}, want: "id-token: write"},
 		"GitHub says no": {change: map[string]string{"ACTIONS_ID_TOKEN_REQUEST_TOKEN": "old"}, want: "it answers 401", later: true},
-		"another rule":   {answer: answering(401, `{"error":{"message":"identity-https"}}`), tries: 1, want: "answers 401 (request req_1); the rule has to match"},
-		"busy":           {answer: answering(503, "identity-https"), tries: exchangeTries, want: "answers 503", later: true},
-		"leads away":     {answer: answering(307, ""), tries: 1, want: "answers 307"},
-		"no token":       {answer: answering(200, `{"expires_in":600}`), tries: 1, want: "no token"},
-		"for no time":    {answer: answering(200, `{"access_token":"`+mintedToken+`","expires_in":0}`), tries: 1, want: "no token"},
-		"another type":   {answer: answering(200, `{"access_token":"`+mintedToken+`","token_type":"mac","expires_in":9}`), tries: 1, want: "no token"},
-		"no JSON":        {answer: answering(200, "identity-https"), tries: 1, want: "no token"},
+		"another rule": {answer: answering(401, `{"error":{"message":"identity-https"}}`), tries: 1,
+			want: "answers 401 (request req_1); the rule has to match"},
+		"busy":        {answer: answering(503, "identity-https"), tries: exchangeTries, want: "answers 503", later: true},
+		"leads away":  {answer: answering(307, ""), tries: 1, want: "answers 307"},
+		"no token":    {answer: answering(200, `{"expires_in":600}`), tries: 1, want: "no token"},
+		"for no time": {answer: answering(200, `{"access_token":"`+mintedToken+`","expires_in":0}`), tries: 1, want: "no token"},
+		"another type": {answer: answering(200, `{"access_token":"`+mintedToken+`","token_type":"mac","expires_in":9}`),
+			tries: 1, want: "no token"},
+		"no JSON": {answer: answering(200, "identity-https"), tries: 1, want: "no token"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newIdentityServer(t, c.answer)

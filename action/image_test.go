@@ -48,7 +48,8 @@ func TestImageOfTheProjectsDevContainer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if taken := plan.Agent.Image == image; taken != (c.wantImage == image) || (c.wantImage == "devcontainer:1" && plan.Agent.Image != c.wantImage) {
+			if taken := plan.Agent.Image == image; taken != (c.wantImage == image) ||
+				(c.wantImage == "devcontainer:1" && plan.Agent.Image != c.wantImage) {
 				t.Errorf("the image is %s, want %s (%s)", plan.Agent.Image, c.wantImage, project.Choice.Why)
 			}
 			if len(plan.Network.Allow) > 0 {

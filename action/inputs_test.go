@@ -68,22 +68,26 @@ func TestTheRepositoryAroundAFolder(t *testing.T) {
 			t.Errorf("%s alone: %q", dir, in.Repository)
 		}
 	}
-	if in, errs := parseIn(workspace, map[string]string{"working_directory": filepath.Join(app, "packages/a")}); len(errs) > 0 || in.Repository != app {
+	if in, errs := parseIn(workspace, map[string]string{"working_directory": filepath.Join(app, "packages/a")}); len(errs) > 0 ||
+		in.Repository != app {
 		t.Errorf("by its whole path: %q, %v", in.Repository, errs)
 	}
-	if in, errs := parseIn(filepath.Join(workspace, "plain"), map[string]string{"working_directory": "."}); len(errs) > 0 || in.Repository != "" {
+	if in, errs := parseIn(filepath.Join(workspace, "plain"), map[string]string{"working_directory": "."}); len(errs) > 0 ||
+		in.Repository != "" {
 		t.Errorf("a repository around the checkout: %q, %v", in.Repository, errs)
 	}
 	// A token in the repository's configuration is one that the agent could read.
 	write(t, filepath.Join(app, ".git", "config"), "[http \"https://github.com/\"]\n\textraheader = AUTHORIZATION: basic eDp5\n")
-	if _, errs := parseIn(workspace, map[string]string{"working_directory": "checkouts/app/packages/a"}); len(errs) != 1 || !strings.Contains(joined(errs), "holds a token") {
+	if _, errs := parseIn(workspace, map[string]string{"working_directory": "checkouts/app/packages/a"}); len(errs) != 1 ||
+		!strings.Contains(joined(errs), "holds a token") {
 		t.Errorf("a token: %v", errs)
 	}
 }
 
 func TestGateways(t *testing.T) {
-	in, errs := parse(t, map[string]string{"anthropic_api_key": "", "anthropic_base_url": "https://gateway.example", "anthropic_auth_token": "gateway-token",
-		"anthropic_custom_headers": "x-portkey-config: pc-config-1 # x\n\nX-Team: a b"})
+	in, errs := parse(t,
+		map[string]string{"anthropic_api_key": "", "anthropic_base_url": "https://gateway.example", "anthropic_auth_token": "gateway-token",
+			"anthropic_custom_headers": "x-portkey-config: pc-config-1 # x\n\nX-Team: a b"})
 	if len(errs) > 0 || !slices.Equal(in.Secrets(), []string{"gateway-token", "pc-config-1 # x", "a b"}) {
 		t.Errorf("%v, %q", errs, in.Secrets())
 	}
@@ -94,9 +98,10 @@ func TestGateways(t *testing.T) {
 		"have already":                {"anthropic_base_url": "https://gateway.example", "anthropic_custom_headers": "x-api-key: CANARY"},
 
 		"input anthropic_base_url is no URL": {"anthropic_base_url": "gateway.example"},
-		"input anthropic_base_url: the model API's address ftp://gateway.example: it must begin with https://": {"anthropic_base_url": "ftp://gateway.example"},
-		"the credential would travel unencrypted":                                                              {"anthropic_base_url": "http://gateway.example"},
-		"it must have no user, query or fragment":                                                              {"anthropic_base_url": "https://u:CANARY@gateway.example"},
+		"input anthropic_base_url: the model API's address ftp://gateway.example: it must begin with https://": {
+			"anthropic_base_url": "ftp://gateway.example"},
+		"the credential would travel unencrypted": {"anthropic_base_url": "http://gateway.example"},
+		"it must have no user, query or fragment": {"anthropic_base_url": "https://u:CANARY@gateway.example"},
 	} {
 		if _, errs := parse(t, inputs); len(errs) != 1 || !strings.Contains(joined(errs), want) || strings.Contains(joined(errs), "CANARY") {
 			t.Errorf("%s: %v", want, errs)
@@ -115,7 +120,8 @@ func TestGateways(t *testing.T) {
 
 // Bedrock and Vertex AI are named by Claude Code's own variables, and take the place of a key.
 func TestClouds(t *testing.T) {
-	bedrock := map[string]string{"CLAUDE_CODE_USE_BEDROCK": "1", "AWS_REGION": "eu-central-1", "AWS_BEARER_TOKEN_BEDROCK": "CANARY-0123456789", "anthropic_api_key": ""}
+	bedrock := map[string]string{"CLAUDE_CODE_USE_BEDROCK": "1", "AWS_REGION": "eu-central-1", "AWS_BEARER_TOKEN_BEDROCK": "CANARY-0123456789",
+		"anthropic_api_key": ""}
 	for want, more := range map[string]map[string]string{
 		"": {},
 		"variables of a cloud's API, and the input anthropic_api_key": {"anthropic_api_key": "sk-ant-x"},
@@ -136,7 +142,9 @@ func TestClouds(t *testing.T) {
 }
 
 func TestServicesOfTheJobHavePrivateAddresses(t *testing.T) {
-	inputs := map[string]string{"allowed_domains": "db:5432 *.example.org redis, docs.example.com\nhttps://vault GET /v1/**\ngit:forge/acme/app\nhttps://api.example.com GET /**"}
+	inputs := map[string]string{
+		"allowed_domains": "db:5432 *.example.org redis, docs.example.com\nhttps://vault GET /v1/**\ngit:forge/acme/app\n" +
+			"https://api.example.com GET /**"}
 	if in, errs := parse(t, inputs); len(errs) > 0 || len(in.Settings().Network.Private) > 0 {
 		t.Errorf("without their network: %v %q", errs, in.Settings().Network.Private)
 	}
@@ -145,10 +153,12 @@ func TestServicesOfTheJobHavePrivateAddresses(t *testing.T) {
 		t.Errorf("%v %q", errs, in.Settings().Network.Private)
 	}
 	inputs["private_domains"] = "docs.example.com, *.example.org"
-	if in, errs := parse(t, inputs); len(errs) > 0 || !slices.Equal(in.Settings().Network.Private[4:], []string{"docs.example.com", "*.example.org"}) {
+	if in, errs := parse(t, inputs); len(errs) > 0 ||
+		!slices.Equal(in.Settings().Network.Private[4:], []string{"docs.example.com", "*.example.org"}) {
 		t.Errorf("%v %q", errs, in.Settings().Network.Private)
 	}
-	if _, errs := parse(t, map[string]string{"private_domains": "db:5432"}); len(errs) != 1 || !strings.Contains(errs[0].Error(), "private_domains") {
+	if _, errs := parse(t, map[string]string{"private_domains": "db:5432"}); len(errs) != 1 ||
+		!strings.Contains(errs[0].Error(), "private_domains") {
 		t.Errorf("a port: %v", errs)
 	}
 }
@@ -157,7 +167,9 @@ func TestServicesOfTheJobHavePrivateAddresses(t *testing.T) {
 // is a mistake that is told before anything starts, without its value.
 func TestKeysOfTheInputs(t *testing.T) {
 	const entry = "git:github.com/acme/app"
-	in, errs := parse(t, map[string]string{"allowed_domains": entry, "keys": "# why\nPUSH=env:TOKEN for " + entry + " # to push\n\nOTHER for github:acme/app as bearer\n"})
+	in, errs := parse(t,
+		map[string]string{"allowed_domains": entry,
+			"keys": "# why\nPUSH=env:TOKEN for " + entry + " # to push\n\nOTHER for github:acme/app as bearer\n"})
 	if len(errs) > 0 || len(in.Keys) != 2 {
 		t.Fatalf("%v, %q", errs, in.Keys)
 	}
@@ -166,11 +178,13 @@ func TestKeysOfTheInputs(t *testing.T) {
 	}
 	environ := map[string]string{"TOKEN": "secret-value-1\n", "OTHER": ""}
 	values, errs := in.keyValues(func(name string) string { return environ[name] })
-	if values["PUSH"] != "secret-value-1" || len(errs) != 1 || !strings.Contains(errs[0].Error(), "no variable OTHER") || !strings.Contains(diag.HintOf(errs[0]), "secrets.OTHER") {
+	if values["PUSH"] != "secret-value-1" || len(errs) != 1 || !strings.Contains(errs[0].Error(), "no variable OTHER") ||
+		!strings.Contains(diag.HintOf(errs[0]), "secrets.OTHER") {
 		t.Errorf("%v, %v", values, errs)
 	}
 	binding := func(name string) runplan.Key { return runplan.Key{Binding: credential.Binding{Name: name}} }
-	if err := unusedKey(in, &runplan.Plan{Keys: []runplan.Key{binding("PUSH")}}); err == nil || !strings.Contains(err.Error(), "the key OTHER") {
+	if err := unusedKey(in, &runplan.Plan{Keys: []runplan.Key{binding("PUSH")}}); err == nil ||
+		!strings.Contains(err.Error(), "the key OTHER") {
 		t.Errorf("a key for no entry: %v", err)
 	}
 	if err := unusedKey(in, &runplan.Plan{Keys: []runplan.Key{binding("OTHER"), binding("PUSH")}}); err != nil {
@@ -195,24 +209,30 @@ func TestKeysOfTheInputs(t *testing.T) {
 
 func TestInputsAreRead(t *testing.T) {
 	held := t.TempDir()
-	write(t, filepath.Join(held, "conversation.jsonl"), `{"type":"user","uuid":"u","sessionId":"`+heldID+`","message":{"role":"user","content":"hi"}}`+"\n")
+	write(t, filepath.Join(held, "conversation.jsonl"),
+		`{"type":"user","uuid":"u","sessionId":"`+heldID+`","message":{"role":"user","content":"hi"}}`+"\n")
 	in, errs := parse(t, map[string]string{
 		"prompt": "", "prompt_file": "ask.md", "append_system_prompt": "be brief", "model": "claude-x",
 		"max_turns": "5", "max_budget_usd": "0.5", "timeout_minutes": "1.5", "presets": "npm",
-		"allowed_domains": "a.example, b.example:8443 # why\n*.c.example\n# nothing\nhttps://api.example.com GET,HEAD /v1/** # read\n", "working_directory": "sub",
-		"fail_on_denied": "true", "summary": "false", "image": "registry.example/x:1",
+		"allowed_domains":   "a.example, b.example:8443 # why\n*.c.example\n# nothing\nhttps://api.example.com GET,HEAD /v1/** # read\n",
+		"working_directory": "sub",
+		"fail_on_denied":    "true", "summary": "false", "image": "registry.example/x:1",
 		"fallback_model": "claude-y, claude-z", "allowed_tools": "Read,Bash(git log, diff)\nmcp__db__*", "services_network": "net",
 		"mcp_config": `{"mcpServers":{"db":{"command":"x"}}}`, "json_schema": "ask.json", "resume": held,
-		"workspace_mode": "copy", "egress": "audit", "denied_domains": "bad.example", "env": "# why\nA=1 # kept\nB=two=2", "memory": "4g", "cpus": "1.5",
+		"workspace_mode": "copy", "egress": "audit", "denied_domains": "bad.example", "env": "# why\nA=1 # kept\nB=two=2",
+		"memory": "4g", "cpus": "1.5",
 	})
 	if errs != nil {
 		t.Fatal(errs)
 	}
-	if in.Prompt != "from a file\n" || in.AppendSystemPrompt != "be brief" || in.Model != "claude-x" || in.MaxTurns != 5 || in.MaxBudgetUSD != 0.5 ||
-		in.Timeout != 90*time.Second || !in.FailOnDenied || in.Summary || in.Image != "registry.example/x:1" || filepath.Base(in.WorkingDirectory) != "sub" {
+	if in.Prompt != "from a file\n" || in.AppendSystemPrompt != "be brief" || in.Model != "claude-x" || in.MaxTurns != 5 ||
+		in.MaxBudgetUSD != 0.5 ||
+		in.Timeout != 90*time.Second || !in.FailOnDenied || in.Summary || in.Image != "registry.example/x:1" ||
+		filepath.Base(in.WorkingDirectory) != "sub" {
 		t.Errorf("got %+v", in)
 	}
-	if want := []string{"a.example", "b.example:8443", "*.c.example", "https://api.example.com GET,HEAD /v1/**"}; !slices.Equal(in.AllowedDomains, want) {
+	if want := []string{"a.example", "b.example:8443", "*.c.example",
+		"https://api.example.com GET,HEAD /v1/**"}; !slices.Equal(in.AllowedDomains, want) {
 		t.Errorf("allowed_domains: got %q, want %q", in.AllowedDomains, want)
 	}
 	s := in.Settings()
@@ -220,7 +240,8 @@ func TestInputsAreRead(t *testing.T) {
 		s.Limits.Memory != 4<<30 || s.Limits.CPUs != 1.5 || !slices.Equal(in.Env, []string{"A=1 # kept", "B=two=2"}) {
 		t.Errorf("settings %+v, env %q", s, in.Env)
 	}
-	if !slices.Equal(in.FallbackModels, []string{"claude-y", "claude-z"}) || !slices.Equal(in.AllowedTools, []string{"Read", "Bash(git log, diff)", "mcp__db__*"}) ||
+	if !slices.Equal(in.FallbackModels, []string{"claude-y", "claude-z"}) ||
+		!slices.Equal(in.AllowedTools, []string{"Read", "Bash(git log, diff)", "mcp__db__*"}) ||
 		in.Schema == nil || in.Resume.ID != heldID || len(s.MCP.Servers) != 1 || in.EngineNetwork != "net" {
 		t.Errorf("got %+v", in)
 	}
@@ -268,7 +289,8 @@ func TestInputsAreRefused(t *testing.T) {
 		"no servers' file":     {map[string]string{"mcp_config": "none.json"}, `input mcp_config: the workspace has no "none.json"`},
 		"servers' file above":  {map[string]string{"mcp_config": "../x"}, "escapes"},
 		"schema":               {map[string]string{"json_schema": `{"type":"array"}`}, "input json_schema"},
-		"schema elsewhere":     {map[string]string{"json_schema": `{"type":"object","$ref":"file:///etc/passwd"}`}, "must hold all that it needs"},
+		"schema elsewhere": {map[string]string{"json_schema": `{"type":"object","$ref":"file:///etc/passwd"}`},
+			"must hold all that it needs"},
 		"no conversation":      {map[string]string{"resume": "/nowhere"}, "input resume: /nowhere: no such file"},
 		"resume is relative":   {map[string]string{"resume": "x"}, "no absolute path"},
 		"boolean":              {map[string]string{"fail_on_denied": "yes"}, `"yes" is neither true nor false`},

@@ -50,7 +50,8 @@ func TestInstallSaysWhatIsMissing(t *testing.T) {
 	}
 	for want, env := range map[string]string{"setup-go": "X=", "cannot be executed": "CLAUDE_SANDBOX_BIN=/etc/passwd"} {
 		log, outputs, err := install(t, "PATH="+bin, env)
-		if err == nil || !strings.HasPrefix(outputs, "conclusion=setup_error\nresult=") || strings.Contains(outputs, "bin=") || !strings.HasPrefix(log, "::error title=claude-sandbox") || !strings.Contains(log, want) {
+		if err == nil || !strings.HasPrefix(outputs, "conclusion=setup_error\nresult=") || strings.Contains(outputs, "bin=") ||
+			!strings.HasPrefix(log, "::error title=claude-sandbox") || !strings.Contains(log, want) {
 			t.Errorf("%s: log %q, outputs %q, %v", env, log, outputs, err)
 		}
 	}
@@ -72,7 +73,8 @@ func TestParallelInstallsFromOneFolder(t *testing.T) {
 			defer func() { <-places }()
 			output := filepath.Join(temps[i%2], "output-"+string(rune('a'+i)))
 			cmd := exec.Command(bash, filepath.Join(folder, "scripts", "install.sh"))
-			cmd.Env = append(os.Environ(), "GITHUB_OUTPUT="+output, "RUNNER_TEMP="+temps[i%2], "ACTION_REPOSITORY=Some/claude-sandbox", "CLAUDE_SANDBOX_BIN=")
+			cmd.Env = append(os.Environ(), "GITHUB_OUTPUT="+output, "RUNNER_TEMP="+temps[i%2],
+				"ACTION_REPOSITORY=Some/claude-sandbox", "CLAUDE_SANDBOX_BIN=")
 			if log, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("install %d: %v\n%s", i, err, log)
 				return

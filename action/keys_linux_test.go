@@ -71,7 +71,8 @@ func newGitHost(t *testing.T) *gitHost {
 	if out, err := exec.Command("docker", "image", "inspect", "debian:bookworm-slim").CombinedOutput(); err != nil {
 		testenv.Missing(t, "debian:bookworm-slim", string(out))
 	}
-	command(t, h.root, "docker", "run", "-d", "--name", h.network, "--network", h.network, "--network-alias", gitSite, "--network-alias", apiSite, "--network-alias", "db", "debian:bookworm-slim", "sleep", "infinity")
+	command(t, h.root, "docker", "run", "-d", "--name", h.network, "--network", h.network, "--network-alias", gitSite, "--network-alias",
+		apiSite, "--network-alias", "db", "debian:bookworm-slim", "sleep", "infinity")
 	remove("rm", "-f", h.network)
 	pid := strings.TrimSpace(command(t, h.root, "docker", "inspect", "--format", "{{.State.Pid}}", h.network))
 	listener, err := listenIn("/proc/"+pid+"/ns/net", ":443")
@@ -138,8 +139,9 @@ func (h *gitHost) certificate(t *testing.T) tls.Certificate {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: gitSite}, DNSNames: []string{gitSite, apiSite}, IsCA: true, BasicConstraintsValid: true,
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: gitSite}, DNSNames: []string{gitSite, apiSite}, IsCA: true,
+		BasicConstraintsValid: true,
+		NotBefore:             time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
@@ -185,10 +187,12 @@ func TestAttackKeyOfTheActionUnderAct(t *testing.T) {
 	api := &fakeapi.Server{APIKey: testKey, Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{`
 		cd /tmp && export GIT_TERMINAL_PROMPT=0
 		git clone -q https://` + gitSite + `/acme/app.git app && cd app &&
-		git -c user.name=a -c user.email=a@example.com commit -q --allow-empty -m one && git push -q origin HEAD:refs/heads/agent/x && echo PUSH''ED
+		git -c user.name=a -c user.email=a@example.com commit -q --allow-empty -m one && git push -q origin ` +
+		`HEAD:refs/heads/agent/x && echo PUSH''ED
 		git push -q origin HEAD:refs/heads/main; git push -q https://` + gitSite + `/acme/other.git HEAD:refs/heads/agent/x
 		curl -sS -i 'https://` + gitSite + `/acme/app.git/info/refs?service=git-upload-pack' | tr -d '\0'
-		call() { curl -sS -X "$1" -H 'Content-Type: application/json' -H 'Authorization: Bearer none' "https://` + apiSite + `/api/v3$2" -d "$3"; echo; }
+		call() { curl -sS -X "$1" -H 'Content-Type: application/json' -H 'Authorization: Bearer none' "https://` + apiSite +
+		`/api/v3$2" -d "$3"; echo; }
 		call POST /repos/acme/app/pulls '{"title":"t","head":"agent/x","base":"main"}'
 		call POST /repos/acme/app/pulls '{"title":"t","head":"evil:agent/x","base":"main"}'
 		call POST /repos/acme/other/pulls '{"title":"t","head":"agent/x","base":"main"}'
@@ -197,11 +201,13 @@ func TestAttackKeyOfTheActionUnderAct(t *testing.T) {
 		call POST /gists '{"files":{"a":{"content":"b"}}}'
 		curl -sS http://db:5432/; curl -sS -m 5 http://db:5433/
 		part='canary-key-0d5b[1]f6'
-		(cat /proc/*/environ /proc/*/cmdline; grep -ra "$part" /etc /home /run /tmp /var /workspace) 2>/dev/null | grep -ac "$part" | sed s/^/times:/`}}},
+		(cat /proc/*/environ /proc/*/cmdline; grep -ra "$part" /etc /home /run /tmp /var /workspace) 2>/dev/null | grep -ac ` +
+		`"$part" | sed s/^/times:/`}}},
 		Final: "done"}}
 	server := httptest.NewServer(api)
 	defer server.Close()
-	in := actIn{dir: t.TempDir(), act: act, env: []string{"SSL_CERT_FILE=" + host.ca, "CLAUDE_SANDBOX_BIN=" + bin}, secrets: []string{"APP_TOKEN=" + appToken}}
+	in := actIn{dir: t.TempDir(), act: act, env: []string{"SSL_CERT_FILE=" + host.ca, "CLAUDE_SANDBOX_BIN=" + bin},
+		secrets: []string{"APP_TOKEN=" + appToken}}
 	in.during = func() {
 		deadline := time.Now().Add(2 * time.Minute)
 		for len(api.Requests()) == 0 && time.Now().Before(deadline) {
@@ -230,7 +236,8 @@ func TestAttackKeyOfTheActionUnderAct(t *testing.T) {
         env:
           APP_TOKEN: ${{ secrets.APP_TOKEN }}
 `)
-	if r.outcome != "success" || !strings.Contains(r.transcript, "PUSHED") || !strings.Contains(r.transcript, "times:0") || !strings.Contains(r.transcript, "SERVICE-ANSWERS") {
+	if r.outcome != "success" || !strings.Contains(r.transcript, "PUSHED") || !strings.Contains(r.transcript, "times:0") ||
+		!strings.Contains(r.transcript, "SERVICE-ANSWERS") {
 		t.Errorf("outcome %q, outputs %v\n%s\n%s", r.outcome, r.outputs, r.transcript, r.log)
 	}
 	if !strings.Contains(r.summary, "the key PUSH went with ") || !strings.Contains(r.summary, "git push "+gitSite+"/acme/app") {
@@ -241,7 +248,8 @@ func TestAttackKeyOfTheActionUnderAct(t *testing.T) {
 	if slices.ContainsFunc(host.keyed, func(path string) bool { return !strings.HasPrefix(path, "/acme/app.git/") }) || len(host.keyed) == 0 {
 		t.Errorf("the token came to %q", host.keyed)
 	}
-	if want := []string{`POST ` + apiSite + ` /repos/acme/app/pulls {"title":"t","head":"agent/x","base":"main"} <nil>`}; !slices.Equal(host.called, want) {
+	if want := []string{
+		`POST ` + apiSite + ` /repos/acme/app/pulls {"title":"t","head":"agent/x","base":"main"} <nil>`}; !slices.Equal(host.called, want) {
 		t.Errorf("the API was called:\n%s", strings.Join(host.called, "\n"))
 	}
 	if !strings.Contains(r.transcript, "/acme/app/pull/5") || !strings.Contains(r.summary, "the key API went with ") {
@@ -251,7 +259,8 @@ func TestAttackKeyOfTheActionUnderAct(t *testing.T) {
 		t.Errorf("refs: %q", refs)
 	}
 	pair := base64.StdEncoding.EncodeToString([]byte("x-access-token:" + appToken))
-	shown := map[string]string{"the summary": r.summary, "the outputs": fmt.Sprint(r.outputs), "the transcript": r.transcript, "the log": r.log}
+	shown := map[string]string{"the summary": r.summary, "the outputs": fmt.Sprint(r.outputs),
+		"the transcript": r.transcript, "the log": r.log}
 	_ = filepath.WalkDir(filepath.Join(in.dir, "results", "report"), func(name string, d fs.DirEntry, err error) error {
 		if text, err := os.ReadFile(name); err == nil {
 			shown[name] = string(text)

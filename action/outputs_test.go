@@ -49,13 +49,15 @@ func TestDelimitersAreNeverTheSame(t *testing.T) {
 func TestOutputsRoundTrip(t *testing.T) {
 	got := readOutputs(t, written(t, Outputs{
 		Conclusion: agent.Success, Result: "done\n", SessionID: "s", CostUSD: 0.0125, MeteredUSD: 0.1 + 0.2, Turns: 3, DurationMS: 1500,
-		DeniedHosts: []string{"a.example", "b.example"}, ChangedFiles: []string{"Makefile", "a.go"}, ExecutionFile: "/t/transcript.jsonl", ReportDir: "/t",
+		DeniedHosts: []string{"a.example", "b.example"}, ChangedFiles: []string{"Makefile", "a.go"},
+		ExecutionFile: "/t/transcript.jsonl", ReportDir: "/t",
 		Protected: []string{"Makefile"}, PatchFile: "/t/changes.diff", Canaries: "held", BundleFile: "/t/commits.bundle",
 		Structured: `{"n":1}`,
 	}))
 	want := map[string]string{
 		"structured_output": `{"n":1}`,
-		"conclusion":        "success", "result": "done\n", "session_id": "s", "cost_usd": "0.0125", "metered_cost_usd": "0.3", "num_turns": "3", "duration_ms": "1500",
+		"conclusion":        "success", "result": "done\n", "session_id": "s", "cost_usd": "0.0125", "metered_cost_usd": "0.3",
+		"num_turns": "3", "duration_ms": "1500",
 		"denied_hosts": "a.example\nb.example", "changed_files": "Makefile\na.go", "execution_file": "/t/transcript.jsonl", "report_dir": "/t",
 		"protected_files": "Makefile", "patch_file": "/t/changes.diff", "canaries": "held", "bundle_file": "/t/commits.bundle",
 	}

@@ -24,7 +24,8 @@ func TestAttackTheRunnersHomeOpensHosts(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, ".devcontainer", "sandbox.jsonc")
 	text := []byte(`{"network": {"allow": ["evil.example.com"]}}`)
-	err = errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, text, 0o644), own.Make(), os.WriteFile(own.File("settings.jsonc"), text, 0o600))
+	err = errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, text, 0o644), own.Make(),
+		os.WriteFile(own.File("settings.jsonc"), text, 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}

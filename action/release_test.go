@@ -195,8 +195,9 @@ func TestAttackTheReleaseIsNotTheOneThatIsPinned(t *testing.T) {
 		"half":               {answer: half, want: []string{"could not be fetched: curl: (18)"}},
 		"a tag that is none": {version: "v9.9.9", want: []string{"/v9.9.9/", "is not there", "name another version"}},
 		"a failing server":   {answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(403) }, want: []string{"403"}},
-		"no server":          {mirror: "http://127.0.0.1:1", want: []string{"could not be fetched: curl: (7)", "HTTPS_PROXY", "CLAUDE_SANDBOX_MIRROR"}},
-		"no such scheme":     {mirror: "file:///etc", want: []string{"could not be fetched: curl: (1)"}},
+		"no server": {mirror: "http://127.0.0.1:1",
+			want: []string{"could not be fetched: curl: (7)", "HTTPS_PROXY", "CLAUDE_SANDBOX_MIRROR"}},
+		"no such scheme": {mirror: "file:///etc", want: []string{"could not be fetched: curl: (1)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -259,7 +260,8 @@ func TestInstallOfAReleaseNamesTheServer(t *testing.T) {
 	for line := range asked {
 		hosts = append(hosts, line)
 	}
-	if err == nil || strings.Join(hosts, " ") != "CONNECT github.example.com:443 CONNECT github.com:443" || !strings.Contains(log, "https://github.com/"+releasedPath) {
+	if err == nil || strings.Join(hosts, " ") != "CONNECT github.example.com:443 CONNECT github.com:443" ||
+		!strings.Contains(log, "https://github.com/"+releasedPath) {
 		t.Errorf("%v, asked for %q: %s", err, hosts, log)
 	}
 }

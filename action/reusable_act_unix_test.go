@@ -22,8 +22,11 @@ import (
 
 // artifacts stand in for the actions that only GitHub's machines can run.
 var artifacts = map[string]string{
-	"upload-artifact":   "inputs: {name: {required: true}, path: {required: true}, retention-days: {}}\nruns:\n  using: composite\n  steps: [{shell: bash, env: {FROM: '${{ inputs.path }}', TO: '${{ inputs.name }}'}, run: 'mkdir -p \"$ARTIFACTS/$TO\" && cp -r \"$FROM\" \"$ARTIFACTS/$TO/\"'}]\n",
-	"download-artifact": "inputs: {name: {required: true}, path: {required: true}}\nruns:\n  using: composite\n  steps: [{shell: bash, env: {FROM: '${{ inputs.name }}', TO: '${{ inputs.path }}'}, run: 'mkdir -p \"$TO\" && cp -r \"$ARTIFACTS/$FROM/.\" \"$TO\"'}]\n",
+	"upload-artifact": "inputs: {name: {required: true}, path: {required: true}, retention-days: {}}\nruns:\n  using: composite\n" +
+		"  steps: [{shell: bash, env: {FROM: '${{ inputs.path }}', TO: '${{ inputs.name }}'}, run: 'mkdir -p \"$ARTIFACTS/$TO\" && cp -r " +
+		"\"$FROM\" \"$ARTIFACTS/$TO/\"'}]\n",
+	"download-artifact": "inputs: {name: {required: true}, path: {required: true}}\nruns:\n  using: composite\n  steps: [{shell: bash, env: " +
+		"{FROM: '${{ inputs.name }}', TO: '${{ inputs.path }}'}, run: 'mkdir -p \"$TO\" && cp -r \"$ARTIFACTS/$FROM/.\" \"$TO\"'}]\n",
 }
 
 const about = `"sender":{"login":"ann"},"repository":{"full_name":"o/r","default_branch":"main"}`
@@ -48,19 +51,24 @@ func (c called) run(t *testing.T, act string, hub action.Hub) (log []byte, err e
 		text += "    with: {" + c.with + "}\n"
 	}
 	event, workflow := filepath.Join(dir, "event.json"), filepath.Join(hub.Checkout, ".github", "workflows", "t.yml")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(workflow), 0o755), os.WriteFile(workflow, []byte(text), 0o644), os.WriteFile(event, []byte(c.payload), 0o644)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(workflow), 0o755), os.WriteFile(workflow, []byte(text), 0o644),
+		os.WriteFile(event, []byte(c.payload), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	args := []string{
 		c.event, "-W", workflow, "--eventpath", event, "-P", "ubuntu-24.04=-self-hosted", "--concurrent-jobs", "1", "--actor", "ann",
 		"--action-cache-path", filepath.Join(dir, "cache"), "--action-offline-mode", "--local-repository", "org/claude-sandbox@v1=" + c.source,
-		"-s", "ANTHROPIC_API_KEY=" + testKey, "-s", "GITHUB_TOKEN=" + hub.Token, "--env", "CLAUDE_SANDBOX_BIN=" + c.bin, "--env", "PATH=" + os.Getenv("PATH"),
-		"--env", "SBX_DEVC_UPSTREAM=" + c.api, "--env", "XDG_CACHE_HOME=" + testenv.CacheDir(), "--env", "ARTIFACTS=" + filepath.Join(dir, "artifacts"),
+		"-s", "ANTHROPIC_API_KEY=" + testKey, "-s", "GITHUB_TOKEN=" + hub.Token, "--env", "CLAUDE_SANDBOX_BIN=" + c.bin, "--env",
+		"PATH=" + os.Getenv("PATH"),
+		"--env", "SBX_DEVC_UPSTREAM=" + c.api, "--env", "XDG_CACHE_HOME=" + testenv.CacheDir(), "--env",
+		"ARTIFACTS=" + filepath.Join(dir, "artifacts"),
 		"--env", "GITHUB_API_URL=" + hub.URL + "/api", "--env", "GITHUB_SERVER_URL=" + hub.URL,
 	}
-	for _, m := range regexp.MustCompile(`uses: actions/(\S+-artifact)@(\S+)`).FindAllStringSubmatch(read(t, "../.github/workflows/"+c.name+".yml"), -1) {
+	for _, m := range regexp.MustCompile(`uses: actions/(\S+-artifact)@(\S+)`).
+		FindAllStringSubmatch(read(t, "../.github/workflows/"+c.name+".yml"), -1) {
 		folder := filepath.Join(dir, m[1])
-		if err := errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(filepath.Join(folder, "action.yml"), []byte("name: stand-in\n"+artifacts[m[1]]), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(folder, 0o755),
+			os.WriteFile(filepath.Join(folder, "action.yml"), []byte("name: stand-in\n"+artifacts[m[1]]), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 		args = append(args, "--local-repository", "actions/"+m[1]+"@"+m[2]+"="+folder)
@@ -87,17 +95,25 @@ func TestReusableWorkflowsUnderAct(t *testing.T) {
 		file           string // in the commit of the branch, with its text
 	}{
 		"fix-issue": {
-			event: "issues", payload: `{"action":"labeled","label":{"name":"claude"},"issue":{"number":3,"title":"Two is wrong","body":"It is 2.","labels":[{"name":"claude"}]},` + about + `}`,
+			event: "issues",
+			payload: `{"action":"labeled","label":{"name":"claude"},"issue":{"number":3,"title":"Two is wrong","body":"It is ` +
+				`2.","labels":[{"name":"claude"}]},` + about + `}`,
 			turn: fakeapi.Turn{Bash: []string{"node --version && sed -i s/two/2/ a.txt"}},
 			want: []string{`pull request "Fix #3: Two is wrong" from claude-sandbox/1-1 to main, draft false`}, file: "a.txt=one\n2\n",
 		},
 		"update-dependencies": {
 			event: "schedule", payload: `{` + about + `}`, turn: fakeapi.Turn{Bash: []string{`echo '{"private":true}' >package.json`}},
-			want: []string{`pull request "Update dependencies" from claude-sandbox/1-1 to main, draft true`}, file: "package.json={\"private\":true}\n",
+			want: []string{`pull request "Update dependencies" from claude-sandbox/1-1 to main, draft true`},
+			file: "package.json={\"private\":true}\n",
 		},
 		"review": {
-			event: "pull_request", payload: `{"number":5,"pull_request":{"number":5,"title":"t","body":"b","base":{"ref":"main","sha":"0123456789012345678901234567890123456789"},"head":{"ref":"x","repo":{"full_name":"o/r"}}},` + about + `}`,
-			turn: fakeapi.Turn{Calls: []fakeapi.Call{{Name: "StructuredOutput", Input: map[string]any{"summary": "Adds b.", "comments": []any{map[string]any{"path": "a.go", "line": 2, "body": "wrong"}}}}}},
+			event: "pull_request",
+			payload: `{"number":5,"pull_request":{"number":5,"title":"t","body":"b","base":{"ref":"main",` +
+				`"sha":"0123456789012345678901234567890123456789"},"head":{"ref":"x","repo":{"full_name":"o/r"}}},` + about + `}`,
+			turn: fakeapi.Turn{
+				Calls: []fakeapi.Call{
+					{Name: "StructuredOutput",
+						Input: map[string]any{"summary": "Adds b.", "comments": []any{map[string]any{"path": "a.go", "line": 2, "body": "wrong"}}}}}},
 			want: []string{"comment at a.go:2: wrong", "Adds b."},
 		},
 	} {
@@ -135,12 +151,14 @@ func TestThePrebuiltImageUnderAct(t *testing.T) {
 	bridgeGateway(t) // an engine is there
 	hub := action.NewHub(t)
 	file := filepath.Join(hub.Checkout, ".devcontainer", "devcontainer.json")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(`{"build":{"dockerfile":"Dockerfile"}}`), 0o644)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755),
+		os.WriteFile(file, []byte(`{"build":{"dockerfile":"Dockerfile"}}`), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	image := strings.Replace(registrytest.Start(t), "127.0.0.1", "localhost", 1) + "/o/R-devcontainer"
 	c := called{
-		name: "prebuild", event: "push", payload: `{"ref":"refs/heads/main",` + about + `}`, source: sourceTree(t, filepath.Join(t.TempDir(), "action")), bin: bin,
+		name: "prebuild", event: "push", payload: `{"ref":"refs/heads/main",` + about + `}`,
+		source: sourceTree(t, filepath.Join(t.TempDir(), "action")), bin: bin,
 		with: "image: " + image,
 	}
 	t.Cleanup(func() { _ = exec.Command("docker", "rmi", "-f", "sbx-prebuild").Run() })

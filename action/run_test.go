@@ -62,7 +62,8 @@ func runStep(t *testing.T, ctx context.Context, inputs map[string]string, runner
 		}
 		return string(text)
 	}
-	r := ran{conclusion: conclusion, log: log.String(), summary: read("summary"), dir: folderOf(func(name string) string { return env[name] }, "gha-test")}
+	r := ran{conclusion: conclusion, log: log.String(), summary: read("summary"),
+		dir: folderOf(func(name string) string { return env[name] }, "gha-test")}
 	if text := read("output"); text != "" {
 		r.outputs = readOutputs(t, text)
 	}
@@ -78,7 +79,8 @@ func refusal(host string) audit.Record {
 func TestEveryEndWritesOutputsAndSummary(t *testing.T) {
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	ok := Report{Outcome: agent.Outcome{Conclusion: agent.Success}, Result: &agent.Result{Text: "all done", Turns: 2, CostUSD: 0.5, SessionID: "s1"}, Egress: egress(refusal("denied.example"))}
+	ok := Report{Outcome: agent.Outcome{Conclusion: agent.Success},
+		Result: &agent.Result{Text: "all done", Turns: 2, CostUSD: 0.5, SessionID: "s1"}, Egress: egress(refusal("denied.example"))}
 	for name, tc := range map[string]struct {
 		ctx    context.Context
 		inputs map[string]string
@@ -87,13 +89,15 @@ func TestEveryEndWritesOutputsAndSummary(t *testing.T) {
 		want   agent.Conclusion
 		text   string // in outputs.result and in the summary
 	}{
-		"success":            {report: ok, want: agent.Success, text: "all done"},
-		"refused host":       {report: ok, inputs: map[string]string{"INPUT_FAIL_ON_DENIED": "true"}, want: Denied, text: "all done"},
-		"bad input":          {inputs: map[string]string{"INPUT_MAX_TURNS": "x"}, want: ConfigError, text: "max_turns"},
-		"no run id":          {inputs: map[string]string{"SBX_RUN_ID": "../x"}, want: ConfigError, text: "SBX_RUN_ID"},
-		"no engine":          {err: errors.New("no container engine answers"), want: SetupError, text: "no container engine"},
-		"API error":          {report: Report{Outcome: agent.Outcome{Conclusion: agent.APIError, Message: "API Error: 529 overloaded"}}, want: agent.APIError, text: "529 overloaded"},
-		"timeout":            {report: Report{Outcome: agent.Outcome{Conclusion: agent.Timeout, Message: "took longer"}}, err: errors.New("the time limit is over"), want: agent.Timeout, text: "took longer"},
+		"success":      {report: ok, want: agent.Success, text: "all done"},
+		"refused host": {report: ok, inputs: map[string]string{"INPUT_FAIL_ON_DENIED": "true"}, want: Denied, text: "all done"},
+		"bad input":    {inputs: map[string]string{"INPUT_MAX_TURNS": "x"}, want: ConfigError, text: "max_turns"},
+		"no run id":    {inputs: map[string]string{"SBX_RUN_ID": "../x"}, want: ConfigError, text: "SBX_RUN_ID"},
+		"no engine":    {err: errors.New("no container engine answers"), want: SetupError, text: "no container engine"},
+		"API error": {report: Report{Outcome: agent.Outcome{Conclusion: agent.APIError, Message: "API Error: 529 overloaded"}},
+			want: agent.APIError, text: "529 overloaded"},
+		"timeout": {report: Report{Outcome: agent.Outcome{Conclusion: agent.Timeout, Message: "took longer"}},
+			err: errors.New("the time limit is over"), want: agent.Timeout, text: "took longer"},
 		"cancelled":          {ctx: cancelled, report: ok, want: agent.Cancelled, text: "all done"},
 		"nothing said":       {want: agent.NoResult, text: "without a result"},
 		"success with error": {report: ok, err: errors.New("the firewall ended"), want: SetupError, text: "all done"},
@@ -107,7 +111,8 @@ func TestEveryEndWritesOutputsAndSummary(t *testing.T) {
 			if r.conclusion != tc.want || r.outputs["conclusion"] != string(tc.want) {
 				t.Errorf("conclusion %q, output %q, want %q", r.conclusion, r.outputs["conclusion"], tc.want)
 			}
-			if !strings.Contains(r.outputs["result"], tc.text) || !strings.Contains(r.summary, tc.text) || !strings.Contains(r.summary, string(tc.want)) {
+			if !strings.Contains(r.outputs["result"], tc.text) || !strings.Contains(r.summary, tc.text) ||
+				!strings.Contains(r.summary, string(tc.want)) {
 				t.Errorf("want %q in the result %q and in the summary:\n%s", tc.text, r.outputs["result"], r.summary)
 			}
 			if fails := tc.want != agent.Success && tc.want != agent.Cancelled; fails && strings.Count(r.log, "::error title=claude-sandbox") != 1 {
@@ -135,7 +140,8 @@ func TestOutputsOfASuccess(t *testing.T) {
 		}, nil
 	})
 	for name, want := range map[string]string{
-		"conclusion": "success", "result": "done", "cost_usd": "0.0125", "metered_cost_usd": "0.25", "num_turns": "3", "session_id": "s1", "duration_ms": "1000",
+		"conclusion": "success", "result": "done", "cost_usd": "0.0125", "metered_cost_usd": "0.25", "num_turns": "3",
+		"session_id": "s1", "duration_ms": "1000",
 		"denied_hosts": "a.example\nb.example", "report_dir": r.dir, "execution_file": filepath.Join(r.dir, "transcript.jsonl"),
 	} {
 		if r.outputs[name] != want {
@@ -156,14 +162,16 @@ func TestOutputsOfASuccess(t *testing.T) {
 // The way from egress: audit to a list is in the summary.
 func TestTheSummaryHasTheListAfterAnAudit(t *testing.T) {
 	seen := audit.Record{Verdict: firewall.Allow, Rule: firewall.RuleUnlisted, Layer: audit.LayerDNS, Name: "docs.example.com"}
-	reached := audit.Record{Verdict: firewall.Allow, Rule: firewall.RuleUnlisted, Layer: audit.LayerSNI, Name: "docs.example.com", Dst: "203.0.113.7", Port: 443, Proto: firewall.TCP}
+	reached := audit.Record{Verdict: firewall.Allow, Rule: firewall.RuleUnlisted, Layer: audit.LayerSNI, Name: "docs.example.com",
+		Dst: "203.0.113.7", Port: 443, Proto: firewall.TCP}
 	r := runStep(t, t.Context(), map[string]string{"INPUT_EGRESS": "audit"}, func(context.Context, Job) (Report, error) {
 		return Report{
 			Outcome: agent.Outcome{Conclusion: agent.Success}, Result: &agent.Result{Text: "done"}, Egress: egress(seen, reached),
 			Learned: learn.New([]audit.Record{seen, reached}, nil, learn.Options{}),
 		}, nil
 	})
-	if !strings.Contains(r.summary, "this run needs these; look at each one first:\n\n```yaml\nallowed_domains: |\n  docs.example.com:443\n```\n") {
+	if !strings.Contains(r.summary,
+		"this run needs these; look at each one first:\n\n```yaml\nallowed_domains: |\n  docs.example.com:443\n```\n") {
 		t.Errorf("summary:\n%s", r.summary)
 	}
 }
@@ -183,10 +191,11 @@ func TestMeteredTokensStandInTheSummary(t *testing.T) {
 }
 
 func TestNoContainerIsStartedWithABadInput(t *testing.T) {
-	r := runStep(t, t.Context(), map[string]string{"INPUT_SUMMARY": "maybe", "INPUT_PRESETS": "nmp"}, func(context.Context, Job) (Report, error) {
-		t.Error("the runner was called")
-		return Report{}, nil
-	})
+	r := runStep(t, t.Context(), map[string]string{"INPUT_SUMMARY": "maybe", "INPUT_PRESETS": "nmp"},
+		func(context.Context, Job) (Report, error) {
+			t.Error("the runner was called")
+			return Report{}, nil
+		})
 	if n := strings.Count(r.log, "::error title="); n != 2 {
 		t.Errorf("got %d annotations, want 2:\n%s", n, r.log)
 	}
@@ -202,8 +211,9 @@ func TestTheSummarySaysWhatToDo(t *testing.T) {
 	}{
 		"input presets: unknown preset \"nmp\"\n  did you mean \"npm\"?": {inputs: map[string]string{"INPUT_PRESETS": "nmp"}},
 		"no container engine answers\n  start one\n":                     {err: hinted},
-		"the engine went\n  start one\n":                                 {report: Report{Outcome: agent.Outcome{Conclusion: agent.Failure, Message: "the engine went"}}, err: hinted},
-		"five turns\n  raise max_turns":                                  {report: Report{Outcome: agent.Outcome{Conclusion: agent.MaxTurns, Message: "five turns"}}},
+		"the engine went\n  start one\n": {
+			report: Report{Outcome: agent.Outcome{Conclusion: agent.Failure, Message: "the engine went"}}, err: hinted},
+		"five turns\n  raise max_turns": {report: Report{Outcome: agent.Outcome{Conclusion: agent.MaxTurns, Message: "five turns"}}},
 	} {
 		r := runStep(t, t.Context(), tc.inputs, func(context.Context, Job) (Report, error) { return tc.report, tc.err })
 		if !strings.Contains(r.summary, want) || strings.Contains(r.summary, "| Turns |") || strings.Contains(r.summary, "Changed files") {
@@ -213,16 +223,18 @@ func TestTheSummarySaysWhatToDo(t *testing.T) {
 }
 
 func TestSummaryCanBeTurnedOff(t *testing.T) {
-	r := runStep(t, t.Context(), map[string]string{"INPUT_SUMMARY": "false"}, func(context.Context, Job) (Report, error) { return Report{}, nil })
+	r := runStep(t, t.Context(), map[string]string{"INPUT_SUMMARY": "false"},
+		func(context.Context, Job) (Report, error) { return Report{}, nil })
 	if r.summary != "" || r.outputs["conclusion"] != "no_result" {
 		t.Errorf("summary %q, outputs %v", r.summary, r.outputs)
 	}
 }
 
 func TestWithoutGitHubFilesTheRunStillEnds(t *testing.T) {
-	r := runStep(t, t.Context(), map[string]string{"GITHUB_OUTPUT": "", "GITHUB_STEP_SUMMARY": "/nowhere/at/all"}, func(context.Context, Job) (Report, error) {
-		return Report{Outcome: agent.Outcome{Conclusion: agent.Success}}, nil
-	})
+	r := runStep(t, t.Context(), map[string]string{"GITHUB_OUTPUT": "", "GITHUB_STEP_SUMMARY": "/nowhere/at/all"},
+		func(context.Context, Job) (Report, error) {
+			return Report{Outcome: agent.Outcome{Conclusion: agent.Success}}, nil
+		})
 	if r.conclusion != agent.Success || !strings.Contains(r.log, "::warning title=claude-sandbox report::writing the step summary") {
 		t.Errorf("conclusion %s, log:\n%s", r.conclusion, r.log)
 	}
@@ -244,7 +256,8 @@ func TestAttackAgentTextInEveryEvent(t *testing.T) {
 				}
 				fmt.Fprintln(job.Progress, text)
 				err := diag.WithHint(errors.New("failed on "+text), "try %s", text)
-				return Report{Outcome: agent.Outcome{Conclusion: agent.Failure, Message: text}, Result: &agent.Result{Text: text, SessionID: text}, Egress: egress(refusal(text))}, err
+				return Report{Outcome: agent.Outcome{Conclusion: agent.Failure, Message: text}, Result: &agent.Result{Text: text, SessionID: text},
+					Egress: egress(refusal(text))}, err
 			})
 			ours := []string{"::add-mask::sk-ant-test-key", "::group::Configuration", "::endgroup::", "::group::Agent", "::endgroup::"}
 			for _, line := range commandsIn(r.log) {
@@ -252,7 +265,8 @@ func TestAttackAgentTextInEveryEvent(t *testing.T) {
 					ours = ours[1:]
 					continue
 				}
-				if !strings.HasPrefix(line, "::error title=claude-sandbox::failed on ") && !strings.HasPrefix(line, "::warning title=claude-sandbox refused hosts::") {
+				if !strings.HasPrefix(line, "::error title=claude-sandbox::failed on ") &&
+					!strings.HasPrefix(line, "::warning title=claude-sandbox refused hosts::") {
 					t.Errorf("the runner executes %q", line)
 				}
 			}
@@ -272,7 +286,8 @@ func TestAttackAgentTextInEveryEvent(t *testing.T) {
 func TestAttackResultClosesTheSummarysFence(t *testing.T) {
 	text := "```\n# forged: success\n<img src=x>\n`````\n[link](http://evil.example)"
 	r := runStep(t, t.Context(), nil, func(context.Context, Job) (Report, error) {
-		return Report{Outcome: agent.Outcome{Conclusion: agent.Failure, Message: text}, Result: &agent.Result{Text: text + "\n", SessionID: "`a`|b|"}}, nil
+		return Report{Outcome: agent.Outcome{Conclusion: agent.Failure, Message: text},
+			Result: &agent.Result{Text: text + "\n", SessionID: "`a`|b|"}}, nil
 	})
 	_, rest, ok := strings.Cut(r.summary, "``````text\n")
 	if !ok {
@@ -283,7 +298,8 @@ func TestAttackResultClosesTheSummarysFence(t *testing.T) {
 		t.Errorf("inside the fence stands %q, want %q", inside, text)
 	}
 	_, result, ok := strings.Cut(r.summary, "#### Result\n\n")
-	if want := "\n```text\n# forged: success\n<img src=x>\n```\n\n&#91;link&#93;&#40;`http://evil.example)`\n"; !ok || !strings.HasPrefix(result, want) {
+	if want := "\n```text\n# forged: success\n<img src=x>\n```\n\n&#91;link&#93;&#40;`http://evil.example)`\n"; !ok ||
+		!strings.HasPrefix(result, want) {
 		t.Errorf("the result is %q, want %q", result, want)
 	}
 	if strings.Contains(r.summary, "`a`") {
@@ -309,7 +325,8 @@ func TestAttackHostsFillTheSummary(t *testing.T) {
 		records = append(records, refusal(fmt.Sprintf("h%d.%s.example", i, strings.Repeat("x", 60))))
 	}
 	r := runStep(t, t.Context(), nil, func(context.Context, Job) (Report, error) {
-		return Report{Outcome: agent.Outcome{Conclusion: agent.Success}, Result: &agent.Result{Text: strings.Repeat("`", 1<<20)}, Egress: egress(records...)}, nil
+		return Report{Outcome: agent.Outcome{Conclusion: agent.Success}, Result: &agent.Result{Text: strings.Repeat("`", 1<<20)},
+			Egress: egress(records...)}, nil
 	})
 	const gitHubDropsBeyond = 1 << 20 // bytes
 	if len(r.summary) > gitHubDropsBeyond/4 || !strings.Contains(r.summary, "19900 more rows") {
@@ -322,7 +339,8 @@ func TestAttackHostsFillTheSummary(t *testing.T) {
 
 func TestKeyInTheAgentsTextIsRemoved(t *testing.T) {
 	r := runStep(t, t.Context(), nil, func(context.Context, Job) (Report, error) {
-		return Report{Outcome: agent.Outcome{Conclusion: agent.Success}, Result: &agent.Result{Text: "the key is sk-ant-test-key, and ghp_" + strings.Repeat("a", 36)}}, nil
+		return Report{Outcome: agent.Outcome{Conclusion: agent.Success},
+			Result: &agent.Result{Text: "the key is sk-ant-test-key, and ghp_" + strings.Repeat("a", 36)}}, nil
 	})
 	for _, text := range []string{r.outputs["result"], r.summary} {
 		if strings.Contains(text, "sk-ant-test-key") || strings.Contains(text, "ghp_aaaa") {
@@ -354,7 +372,8 @@ func TestAttackASuccessBehindABrokenFirewall(t *testing.T) {
 		}, nil
 	})
 	if r.conclusion != Unenforced || r.outputs["conclusion"] != "unenforced" || r.outputs["canaries"] != "broken" ||
-		!strings.Contains(r.summary, "a connection arrived") || !strings.Contains(r.log, "::error title=claude-sandbox::unenforced: a connection arrived") {
+		!strings.Contains(r.summary, "a connection arrived") ||
+		!strings.Contains(r.log, "::error title=claude-sandbox::unenforced: a connection arrived") {
 		t.Errorf("%s, %v\n%s\n%s", r.conclusion, r.outputs, r.summary, r.log)
 	}
 }
@@ -375,7 +394,8 @@ func TestAttackFoldedParts(t *testing.T) {
 			Canaries: &sandbox.Canaries{Tried: 3, Listener: true},
 		}, nil
 	})
-	for _, want := range []string{"— failed", "and 350 more", "sha256:abc", "canaries: 3 tried, all held", "| `a/<b>` |", "$0.5000", "</details>"} {
+	for _, want := range []string{"— failed", "and 350 more", "sha256:abc", "canaries: 3 tried, all held", "| `a/<b>` |",
+		"$0.5000", "</details>"} {
 		if !strings.Contains(r.summary, want) {
 			t.Errorf("%q is missing:\n%.3000s", want, r.summary)
 		}
@@ -408,7 +428,8 @@ func TestShowOutput(t *testing.T) {
 // GitHub shows ten annotations; a step makes no more.
 func TestAnnotationsAreFew(t *testing.T) {
 	inputs := map[string]string{}
-	for _, name := range []string{"MAX_TURNS", "MAX_BUDGET_USD", "TIMEOUT_MINUTES", "SUMMARY", "FAIL_ON_DENIED", "ALLOW_HOSTED_WEB", "EGRESS", "WORKSPACE_MODE",
+	for _, name := range []string{"MAX_TURNS", "MAX_BUDGET_USD", "TIMEOUT_MINUTES", "SUMMARY", "FAIL_ON_DENIED", "ALLOW_HOSTED_WEB",
+		"EGRESS", "WORKSPACE_MODE",
 		"MEMORY", "CPUS", "SHOW_OUTPUT", "ALLOWED_DOMAINS", "DENIED_DOMAINS"} {
 		inputs["INPUT_"+name] = "?"
 	}
@@ -419,7 +440,8 @@ func TestAnnotationsAreFew(t *testing.T) {
 }
 
 func TestStructuredOutput(t *testing.T) {
-	schema := `{"type":"object","properties":{"n":{"type":"number"},"s":{"enum":["a","ghp_0123456789abcdefghijklmnopqrstuvwxyzABCD"]},"l":{"type":"string"}}}`
+	schema := `{"type":"object","properties":{"n":{"type":"number"},"s":{"enum":["a",` +
+		`"ghp_0123456789abcdefghijklmnopqrstuvwxyzABCD"]},"l":{"type":"string"}}}`
 	for name, tc := range map[string]struct{ answer, output, conclusion string }{
 		"fits":               {"{\n \"n\": 3\n}", `{"n":3}`, "success"},
 		"no answer":          {"", "", "success"}, // which package sandbox judges

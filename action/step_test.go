@@ -249,7 +249,8 @@ func TestARunThatTheAPIEndedIsResumed(t *testing.T) {
 		reported := filepath.Join(s.dir, "temp", "claude-sandbox-"+s.id)
 		again := fakeapi.Script{Final: "the other half is done, too"}
 		// Once the answer breaks off, which Claude Code asks for anew.
-		next := startStep(t, &fakeapi.Server{Script: again, Faults: []fakeapi.Fault{{Truncate: true}}}, "GITHUB_WORKSPACE="+workspace, "INPUT_PROMPT=Go on.", "INPUT_RESUME="+reported)
+		next := startStep(t, &fakeapi.Server{Script: again, Faults: []fakeapi.Fault{{Truncate: true}}}, "GITHUB_WORKSPACE="+workspace,
+			"INPUT_PROMPT=Go on.", "INPUT_RESUME="+reported)
 		next.wantConclusion(0, "success")
 		if first := next.requests()[0].Body; !strings.Contains(first, "half of the work is done") || !strings.Contains(first, "Look around.") ||
 			!strings.Contains(first, "Go on.") {
@@ -297,7 +298,8 @@ func TestTurnsEndAtTheirLimit(t *testing.T) {
 func TestAnAnswerInJSONAndARunThatGoesOnWithIt(t *testing.T) {
 	schema := `{"type":"object","properties":{"n":{"type":"number"}},"required":["n"]}`
 	answer := fakeapi.Turn{Calls: []fakeapi.Call{{Name: "StructuredOutput", Input: map[string]any{"n": 3}}}}
-	s := startStep(t, &fakeapi.Server{Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"echo in $GITHUB_REPOSITORY $CI of $A"}}, answer}}},
+	s := startStep(t,
+		&fakeapi.Server{Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"echo in $GITHUB_REPOSITORY $CI of $A"}}, answer}}},
 		"INPUT_JSON_SCHEMA="+schema, "CI=true", "GITHUB_REPOSITORY=o/r", "INPUT_ENV=A=b")
 	s.wantConclusion(0, "success")
 	if !strings.Contains(s.file("output"), "\n{\"n\":3}\n") {
@@ -307,7 +309,8 @@ func TestAnAnswerInJSONAndARunThatGoesOnWithIt(t *testing.T) {
 	if err != nil || len(reported) != 1 {
 		t.Fatal(reported, err)
 	}
-	if text, err := os.ReadFile(filepath.Join(reported[0], "transcript.jsonl")); err != nil || !strings.Contains(string(text), "in o/r true of b") {
+	if text, err := os.ReadFile(filepath.Join(reported[0], "transcript.jsonl")); err != nil ||
+		!strings.Contains(string(text), "in o/r true of b") {
 		t.Errorf("%v: %s", err, text)
 	}
 	t.Run("goes on", func(t *testing.T) {
@@ -356,8 +359,10 @@ func TestAJobWithoutAKey(t *testing.T) {
 	})
 	server := httptest.NewServer(mux)
 	defer server.Close()
-	s := startStep(t, &fakeapi.Server{}, "INPUT_ANTHROPIC_API_KEY=", "SBX_DEVC_UPSTREAM="+server.URL, "INPUT_ANTHROPIC_FEDERATION_RULE_ID=fdrl_1",
-		"INPUT_ANTHROPIC_ORGANIZATION_ID=o", "ACTIONS_ID_TOKEN_REQUEST_URL="+server.URL+"/identity", "ACTIONS_ID_TOKEN_REQUEST_TOKEN=token-of-the-job")
+	s := startStep(t, &fakeapi.Server{}, "INPUT_ANTHROPIC_API_KEY=", "SBX_DEVC_UPSTREAM="+server.URL,
+		"INPUT_ANTHROPIC_FEDERATION_RULE_ID=fdrl_1",
+		"INPUT_ANTHROPIC_ORGANIZATION_ID=o", "ACTIONS_ID_TOKEN_REQUEST_URL="+server.URL+"/identity",
+		"ACTIONS_ID_TOKEN_REQUEST_TOKEN=token-of-the-job")
 	s.wantConclusion(0, "success")
 	if minted.Load() < 2 || without.Load() > 0 {
 		t.Errorf("%d tokens were made, and %d requests came without one", minted.Load(), without.Load())
@@ -379,7 +384,8 @@ func TestAJobWithoutAKey(t *testing.T) {
 // An OAuth token takes the key's place, and is as far from the agent.
 func TestAnOAuthToken(t *testing.T) {
 	const token = "sk-ant-oat01-not-a-real-token-0123456789"
-	api := &fakeapi.Server{Bearer: token, Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' ' '"}}}}}
+	api := &fakeapi.Server{Bearer: token,
+		Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' ' '"}}}}}
 	server := httptest.NewServer(api)
 	defer server.Close()
 	s := startStep(t, &fakeapi.Server{}, "INPUT_ANTHROPIC_API_KEY=", "INPUT_CLAUDE_CODE_OAUTH_TOKEN="+token, "SBX_DEVC_UPSTREAM="+server.URL)
@@ -396,8 +402,10 @@ func TestAnOAuthToken(t *testing.T) {
 // agent, and masked.
 func stepInCloud(t *testing.T, secret, path string, variables ...string) {
 	t.Helper()
-	look := `echo keys with the agent: $(cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\0' '\n' | grep -c '[` + secret[:1] + `]` + secret[1:12] + `')`
-	cloud := &fakeapi.Cloud{API: &fakeapi.Server{Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{look}}}, Final: "done in the cloud"}}}
+	look := `echo keys with the agent: $(cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\0' '\n' | grep -c '[` + secret[:1] +
+		`]` + secret[1:12] + `')`
+	cloud := &fakeapi.Cloud{
+		API: &fakeapi.Server{Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{look}}}, Final: "done in the cloud"}}}
 	server := httptest.NewServer(cloud)
 	defer server.Close()
 	for i, v := range variables {
@@ -411,7 +419,8 @@ func stepInCloud(t *testing.T, secret, path string, variables ...string) {
 			t.Errorf("arrived %q", got)
 		}
 	}
-	if len(arrived) < 2 || !strings.Contains(s.log.String(), "::add-mask::"+secret+"\n") || !strings.Contains(s.file("output"), "done in the cloud") {
+	if len(arrived) < 2 || !strings.Contains(s.log.String(), "::add-mask::"+secret+"\n") ||
+		!strings.Contains(s.file("output"), "done in the cloud") {
 		t.Errorf("%d requests arrived\n%s", len(arrived), s.log.String())
 	}
 	if spent := s.output("metered_cost_usd"); spent == "" || spent == "0" {
@@ -428,7 +437,8 @@ func stepInCloud(t *testing.T, secret, path string, variables ...string) {
 
 func TestAStepOnBedrock(t *testing.T) {
 	const key = "bedrock-api-key-not-a-real-one-0123456789"
-	stepInCloud(t, key, "/model/", "CLAUDE_CODE_USE_BEDROCK=1", "AWS_REGION=eu-central-1", "ANTHROPIC_BEDROCK_BASE_URL=ITS", "AWS_BEARER_TOKEN_BEDROCK="+key)
+	stepInCloud(t, key, "/model/", "CLAUDE_CODE_USE_BEDROCK=1", "AWS_REGION=eu-central-1", "ANTHROPIC_BEDROCK_BASE_URL=ITS",
+		"AWS_BEARER_TOKEN_BEDROCK="+key)
 }
 
 func TestAStepOnVertex(t *testing.T) {
@@ -488,7 +498,8 @@ func TestCleanUpRemovesWhatAKilledStepLeft(t *testing.T) {
 // is public. TestAttackSecretsInTheLog has the harder ways.
 func TestTokensOfARealRunAreNotInItsLog(t *testing.T) {
 	const tokens = "ghp_0123456789abcdefghijklmnopqrstuvwxyzABCD AKIAIOSFODNN7EXAMPLE"
-	script := fakeapi.Script{Turns: []fakeapi.Turn{{Text: "found " + tokens, Bash: []string{"echo " + tokens + "; false"}}}, Final: "the tokens are " + tokens}
+	script := fakeapi.Script{Turns: []fakeapi.Turn{{Text: "found " + tokens, Bash: []string{"echo " + tokens + "; false"}}},
+		Final: "the tokens are " + tokens}
 	s := startStep(t, &fakeapi.Server{Script: script})
 	s.wantConclusion(0, "success")
 	for name, text := range map[string]string{"log": s.log.String(), "output": s.file("output"), "summary": s.file("summary")} {
@@ -500,7 +511,8 @@ func TestTokensOfARealRunAreNotInItsLog(t *testing.T) {
 	if err != nil || len(transcripts) != 1 {
 		t.Fatalf("transcripts: %q, %v", transcripts, err)
 	}
-	if text, err := os.ReadFile(transcripts[0]); err != nil || bytes.Contains(text, []byte("ghp_")) || !bytes.Contains(text, []byte("[redacted]")) {
+	if text, err := os.ReadFile(transcripts[0]); err != nil || bytes.Contains(text, []byte("ghp_")) ||
+		!bytes.Contains(text, []byte("[redacted]")) {
 		t.Errorf("the transcript, %v:\n%s", err, text)
 	}
 }
@@ -528,10 +540,11 @@ func countingServer(t *testing.T, address string) (hostPort string, hits *atomic
 		t.Fatal(err)
 	}
 	hits = &atomic.Int64{}
-	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		hits.Add(1)
-		fmt.Fprintln(w, "hello")
-	})}}
+	server := &httptest.Server{Listener: listener,
+		Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			hits.Add(1)
+			fmt.Fprintln(w, "hello")
+		})}}
 	server.Start()
 	t.Cleanup(server.Close)
 	return listener.Addr().String(), hits

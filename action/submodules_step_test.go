@@ -26,7 +26,8 @@ func checkoutWithSubmodule(t *testing.T, hub action.Hub) {
 	pointer := fmt.Sprintf("version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %d\n", sum, len(largeContent))
 	write(t, filepath.Join(base, "pointer"), pointer)
 	// git-lfs makes the same of the files.
-	local := []string{"-c", "protocol.file.allow=always", "-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "filter.lfs.required=true",
+	local := []string{"-c", "protocol.file.allow=always", "-c", "user.name=t", "-c", "user.email=t@example.com", "-c",
+		"filter.lfs.required=true",
 		"-c", "filter.lfs.clean=cat " + filepath.Join(base, "pointer"), "-c", "filter.lfs.smudge=cat >/dev/null; echo large content"}
 	git := func(dir string, args ...string) { t.Helper(); command(t, dir, "git", append(local, args...)...) }
 	for _, dir := range []string{library, hub.Checkout} {
@@ -75,7 +76,8 @@ func applied(t *testing.T, hub action.Hub, patch string) string {
 	dir := t.TempDir()
 	cmd := exec.Command(bin, "action", "apply")
 	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GITHUB_WORKSPACE=" + hub.Checkout, "GITHUB_SERVER_URL=" + hub.URL, "GITHUB_API_URL=" + hub.URL + "/api",
+		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GITHUB_WORKSPACE=" + hub.Checkout, "GITHUB_SERVER_URL=" + hub.URL,
+		"GITHUB_API_URL=" + hub.URL + "/api",
 		"GITHUB_REPOSITORY=o/r", "GITHUB_REF=refs/heads/main", "GITHUB_ACTOR=ann", "GITHUB_RUN_ID=7", "GITHUB_RUN_ATTEMPT=1",
 		"GITHUB_OUTPUT=" + filepath.Join(dir, "output"), "GITHUB_STEP_SUMMARY=" + filepath.Join(dir, "summary"), "RUNNER_TEMP=" + dir,
 		"INPUT_PATCH_FILE=" + patch, "INPUT_GITHUB_TOKEN=" + hub.Token,
@@ -87,7 +89,8 @@ func applied(t *testing.T, hub action.Hub, patch string) string {
 	return string(log) + read(t, filepath.Join(dir, "output"))
 }
 
-const readSubmodules = `cd /workspace; git status --porcelain; git submodule status; git -C lib status --porcelain; git -C lib log -1 --format='log: %s'
+const readSubmodules = `cd /workspace; git status --porcelain; git submodule status; git -C lib status --porcelain; ` +
+	`git -C lib log -1 --format='log: %s'
 cat lib/top.txt lib/large.bin large.bin; git -C lib show HEAD:large.bin | head -1`
 
 var inSubmodules = []string{"log: of the library", `one\nlarge content\nlarge content\nversion https://git-lfs`}
@@ -101,7 +104,8 @@ func TestACheckoutWithSubmodules(t *testing.T) {
 			hub := action.NewHub(t)
 			checkoutWithSubmodule(t, hub)
 			s := stepInSubmodules(t, hub, readSubmodules+`
-echo two >>lib/top.txt; echo two >>top.txt; git -C lib commit -qam inside && git add top.txt && git commit -qm outside && echo both are committed; git status --porcelain`, mode)
+echo two >>lib/top.txt; echo two >>top.txt; git -C lib commit -qam inside && git add top.txt && git commit -qm outside && echo both are `+
+				`committed; git status --porcelain`, mode)
 			for _, want := range append(inSubmodules, "both are committed") {
 				if !strings.Contains(s.said(), want) {
 					t.Errorf("the agent does not see %q:\n%s", want, s.said())
@@ -123,7 +127,8 @@ echo two >>lib/top.txt; echo two >>top.txt; git -C lib commit -qam inside && git
 				t.Errorf("the patch has more:\n%s", patch)
 			}
 			own := []string{"-c", "safe.directory=*", "-c", "core.hooksPath=/dev/null"}
-			if bundled := command(t, hub.Checkout, "git", append(own, "bundle", "list-heads", s.output("bundle_file"))...); !strings.Contains(bundled, "refs/heads/") {
+			if bundled := command(t, hub.Checkout, "git",
+				append(own, "bundle", "list-heads", s.output("bundle_file"))...); !strings.Contains(bundled, "refs/heads/") {
 				t.Errorf("the bundle: %s", bundled)
 			}
 			after := map[string]string{"rw": "one\ntwo\n", "copy": "one\n"}[mode]
@@ -132,7 +137,8 @@ echo two >>lib/top.txt; echo two >>top.txt; git -C lib commit -qam inside && git
 					t.Errorf("%s of the checkout: %q", name, got)
 				}
 			}
-			if log := applied(t, hub, s.output("patch_file")); !strings.Contains(log, "lib/top.txt") || !strings.Contains(log, "\nrefused\n") || len(hub.Told()) > 0 {
+			if log := applied(t, hub, s.output("patch_file")); !strings.Contains(log, "lib/top.txt") ||
+				!strings.Contains(log, "\nrefused\n") || len(hub.Told()) > 0 {
 				t.Errorf("apply: %s\n%q", log, hub.Told())
 			}
 		})
@@ -159,7 +165,8 @@ echo two >>lib/top.txt; echo two >>top.txt; git -C lib commit -qam inside && git
 			t.Fatalf("apply: %s\n%s", log, told)
 		}
 		branch := strings.TrimSpace(hub.Git("for-each-ref", "--format=%(refname)", "refs/heads/claude-sandbox"))
-		if got := hub.Git("ls-tree", "-r", branch); !strings.Contains(got, "160000 commit") || hub.Git("show", branch+":top.txt") != "one\ntwo\n" {
+		if got := hub.Git("ls-tree", "-r", branch); !strings.Contains(got, "160000 commit") ||
+			hub.Git("show", branch+":top.txt") != "one\ntwo\n" {
 			t.Errorf("the branch has\n%s", got)
 		}
 	})
@@ -172,7 +179,8 @@ func TestAttackASubmoduleIsLedElsewhere(t *testing.T) {
 	checkoutWithSubmodule(t, hub)
 	s := stepInSubmodules(t, hub, `cd /workspace; git -C lib commit -q --allow-empty -m evil; git add lib
 git init -q more; git -C more commit -q --allow-empty -m evil; git add more
-sed -i 's#url = .*#url = https://evil.example/x#' .gitmodules; printf '[submodule "more"]\n\tpath = more\n\turl = https://evil.example/y\n' >>.gitmodules
+sed -i 's#url = .*#url = https://evil.example/x#' .gitmodules; printf '[submodule "more"]\n\tpath = more\n\turl = `+
+		`https://evil.example/y\n' >>.gitmodules
 git add -A; git commit -qm evil; echo done`, "copy")
 	patch := read(t, s.output("patch_file"))
 	if strings.Contains(patch, "160000") || !strings.Contains(patch, "evil.example/x") {

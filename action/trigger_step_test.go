@@ -45,10 +45,13 @@ func TestAttackAStrangerStartsTheAgent(t *testing.T) {
 		{"bob", "hello", jobToken, Skipped},
 	} {
 		event := filepath.Join(t.TempDir(), "event.json")
-		write(t, event, fmt.Sprintf(`{"repository":{"full_name":"o/r"},"sender":{"login":%q},"issue":{"title":"t","pull_request":{}},"comment":{"body":%q}}`, c.actor, c.text))
+		write(t, event,
+			fmt.Sprintf(`{"repository":{"full_name":"o/r"},"sender":{"login":%q},"issue":{"title":"t","pull_request":{}},"comment":{"body":%q}}`,
+				c.actor, c.text))
 		began := false
 		r := runStep(t, t.Context(), map[string]string{
-			"GITHUB_EVENT_NAME": "issue_comment", "GITHUB_EVENT_PATH": event, "GITHUB_REPOSITORY": "o/r", "GITHUB_ACTOR": c.actor, "GITHUB_API_URL": api.URL,
+			"GITHUB_EVENT_NAME": "issue_comment", "GITHUB_EVENT_PATH": event, "GITHUB_REPOSITORY": "o/r", "GITHUB_ACTOR": c.actor,
+			"GITHUB_API_URL":     api.URL,
 			"INPUT_GITHUB_TOKEN": c.token, "INPUT_TRIGGER_PHRASE": "@claude",
 		}, func(_ context.Context, job Job) (Report, error) {
 			began = true

@@ -29,9 +29,11 @@ func TestRealClaudeEndsAtALimitOfTheProxy(t *testing.T) {
 		says   string
 		claude string // in Claude's own result
 	}{
-		"budget":  {credproxy.Limits{Budgets: []spending.Budget{two}}, 2, agent.MaxBudget, "this run's budget of 2 answers is used up", "this run's budget of 2 answers is used up"},
-		"repeats": {credproxy.Limits{Repeats: 6}, 8, agent.MaxRepeats, "the same calls with the same results 6 times", "the same calls with the same results 6 times"},
-		"models":  {credproxy.Limits{Models: [][]string{{"claude-none-*"}}}, 0, agent.APIError, "claude-none-*", "may not have access to it"},
+		"budget": {credproxy.Limits{Budgets: []spending.Budget{two}}, 2, agent.MaxBudget, "this run's budget of 2 answers is used up",
+			"this run's budget of 2 answers is used up"},
+		"repeats": {credproxy.Limits{Repeats: 6}, 8, agent.MaxRepeats, "the same calls with the same results 6 times",
+			"the same calls with the same results 6 times"},
+		"models": {credproxy.Limits{Models: [][]string{{"claude-none-*"}}}, 0, agent.APIError, "claude-none-*", "may not have access to it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBenchWith(t, &fakeapi.Server{Script: again}, realKey, c.limits)

@@ -76,7 +76,8 @@ func newBenchAt(t *testing.T, api http.Handler, path string, credential credprox
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.proxy, err = credproxy.New(credproxy.Options{Upstream: target, Credential: credential, SessionToken: b.token, Limits: limits, Log: b.note})
+	b.proxy, err = credproxy.New(credproxy.Options{Upstream: target, Credential: credential, SessionToken: b.token,
+		Limits: limits, Log: b.note})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +336,8 @@ func TestRealClaudeThatCompactsIsNotTamperedWith(t *testing.T) {
 	session := first.claude(t, agent.Headless{}, "hi").scanner.Result().SessionID
 	again.home, again.work = first.home, first.work
 	r := again.claude(t, agent.Headless{Resume: session}, "/compact")
-	if r.outcome.Conclusion != agent.Failure || again.proxy.Answered() == 0 || !strings.Contains(r.outcome.Message, "/compact gives no answer") {
+	if r.outcome.Conclusion != agent.Failure || again.proxy.Answered() == 0 ||
+		!strings.Contains(r.outcome.Message, "/compact gives no answer") {
 		t.Errorf("outcome %+v, %d answers\n%s", r.outcome, again.proxy.Answered(), r.stdout)
 	}
 }

@@ -33,8 +33,9 @@ func TestRealClaudeAsksACloud(t *testing.T) {
 		requests   string // a budget
 		conclusion agent.Conclusion
 	}{
-		"bedrock":           {ofBedrock, "", "/model/us.anthropic.claude-opus-5-5/invoke-with-response-stream", "", agent.Success},
-		"vertex":            {ofVertex, "/v1/projects/p/locations/us-east5", "/v1/projects/p/locations/us-east5/publishers/anthropic/models/claude-opus-5-5:streamRawPredict", "", agent.Success},
+		"bedrock": {ofBedrock, "", "/model/us.anthropic.claude-opus-5-5/invoke-with-response-stream", "", agent.Success},
+		"vertex": {ofVertex, "/v1/projects/p/locations/us-east5",
+			"/v1/projects/p/locations/us-east5/publishers/anthropic/models/claude-opus-5-5:streamRawPredict", "", agent.Success},
 		"bedrock, a budget": {ofBedrock, "", "/model/us.anthropic.claude-opus-5-5/invoke-with-response-stream", "1 requests", agent.MaxBudget},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,14 +26,17 @@ const hooks = `{"hooks":{
 	"SessionStart":[{"hooks":[{"type":"command","command":"echo remember this"}]}],
 	"UserPromptSubmit":[{"hooks":[{"type":"command","command":"echo and that"}]}],
 	"PreToolUse":[{"matcher":"*","hooks":[{"type":"command","command":"echo {}"}]}],
-	"PostToolUse":[{"matcher":"*","hooks":[{"type":"command","command":"echo '{\"hookSpecificOutput\":{\"hookEventName\":\"PostToolUse\",\"additionalContext\":\"seen it\"}}'"}]}],
+	"PostToolUse":[{"matcher":"*","hooks":[{"type":"command","command":"echo '{\"hookSpecificOutput\":{\"hookEventName\":\"PostToolUse\",` +
+	`\"additionalContext\":\"seen it\"}}'"}]}],
 	"Stop":[{"hooks":[{"type":"command","command":"true"}]}]}}`
 
 // server is an MCP server whose tools have odd schemas.
 const server = `import json, sys
 tools = [{"name": "look", "description": "d", "annotations": {"readOnlyHint": True, "title": "Look"}, "_meta": {"x": {"y": [1]}},
-  "inputSchema": {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "$defs": {"n": {"anyOf": [{"type": "integer"}, {"type": "null"}]}},
-  "properties": {"a": {"$ref": "#/$defs/n"}, "type": {"const": "url"}, "source": {"type": "object", "additionalProperties": {"url": {"type": "string"}}}}},
+  "inputSchema": {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object", "$defs": {"n": {"anyOf": [{"type": ` +
+	`"integer"}, {"type": "null"}]}},
+  "properties": {"a": {"$ref": "#/$defs/n"}, "type": {"const": "url"}, "source": {"type": "object", "additionalProperties": ` +
+	`{"url": {"type": "string"}}}}},
   "outputSchema": {"type": "object", "properties": {"r": {"type": "string"}}}},
  {"name": "empty", "inputSchema": {"type": "object"}}]
 for line in sys.stdin:
@@ -41,11 +44,13 @@ for line in sys.stdin:
     if "id" not in q: continue
     m = q["method"]
     if m == "initialize":
-        r = {"protocolVersion": q["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "odd", "version": "1"}, "instructions": "use it"}
+        r = {"protocolVersion": q["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "odd", "version": ` +
+	`"1"}, "instructions": "use it"}
     elif m == "tools/list": r = {"tools": tools}
     elif m == "tools/call":
         r = {"content": [{"type": "text", "text": "seen"}, {"type": "resource_link", "uri": "file:///a", "name": "a"},
-          {"type": "resource", "resource": {"uri": "file:///b", "text": "b", "mimeType": "text/plain"}}], "structuredContent": {"r": "seen"}}
+          {"type": "resource", "resource": {"uri": "file:///b", "text": "b", "mimeType": "text/plain"}}], ` +
+	`"structuredContent": {"r": "seen"}}
     else: r = {}
     print(json.dumps({"jsonrpc": "2.0", "id": q["id"], "result": r}), flush=True)
 `
@@ -137,12 +142,14 @@ func TestHonestRunsOfRealClaudeSucceed(t *testing.T) {
 			h:       agent.Headless{ExtraArgs: schema},
 		},
 		"structured output after text": {
-			replies: []fakeapi.Reply{{Content: []fakeapi.Block{{Type: "text", Text: "here"}, call("StructuredOutput", output)}, Stop: "tool_use"}, say("done")},
-			h:       agent.Headless{ExtraArgs: schema}},
+			replies: []fakeapi.Reply{{Content: []fakeapi.Block{{Type: "text", Text: "here"}, call("StructuredOutput", output)}, Stop: "tool_use"},
+				say("done")},
+			h: agent.Headless{ExtraArgs: schema}},
 		"structured output asked for after words": {
 			replies: []fakeapi.Reply{say("it is three"), use(call("StructuredOutput", output)), say("done")}, h: agent.Headless{ExtraArgs: schema}},
 		"structured output wrong once": {
-			replies: []fakeapi.Reply{use(call("StructuredOutput", map[string]any{"n": "x"})), use(call("StructuredOutput", output)), say("done")}, h: agent.Headless{ExtraArgs: schema}},
+			replies: []fakeapi.Reply{use(call("StructuredOutput", map[string]any{"n": "x"})), use(call("StructuredOutput", output)), say("done")},
+			h:       agent.Headless{ExtraArgs: schema}},
 		"structured output beside another call": {
 			replies: []fakeapi.Reply{use(bash("echo a"), call("StructuredOutput", output)), say("done")}, h: agent.Headless{ExtraArgs: schema}},
 		"structured output before another call": {
@@ -178,7 +185,8 @@ func TestHonestRunsOfRealClaudeSucceed(t *testing.T) {
 			sent:    `"application/pdf"`,
 		},
 		"a notebook": {replies: []fakeapi.Reply{use(call("Read", in("a.ipynb"))), say("done")}, files: map[string]string{
-			"a.ipynb": `{"cells":[{"cell_type":"code","source":["1"],"metadata":{},"execution_count":1,"outputs":[]}],"metadata":{},"nbformat":4,"nbformat_minor":5}`}},
+			"a.ipynb": `{"cells":[{"cell_type":"code","source":["1"],"metadata":{},"execution_count":1,"outputs":[]}],"metadata":{},` +
+				`"nbformat":4,"nbformat_minor":5}`}},
 		"a page, last": {
 			replies: []fakeapi.Reply{use(call("WebFetch", map[string]any{"url": page.URL, "prompt": "what is it"})), say("done")},
 			side:    say("a page"),
@@ -245,13 +253,20 @@ func TestHonestRunsOfRealClaudeSucceed(t *testing.T) {
 			replies: []fakeapi.Reply{use(call("TaskCreate", map[string]any{"subject": "a", "description": "b"})), say("done")},
 		},
 		"plan": {
-			replies: []fakeapi.Reply{use(call("EnterPlanMode", map[string]any{})), use(call("ExitPlanMode", map[string]any{"plan": "do"})), say("done")},
+			replies: []fakeapi.Reply{use(call("EnterPlanMode", map[string]any{})),
+				use(call("ExitPlanMode", map[string]any{"plan": "do"})), say("done")},
 		},
 		"task in background, read": {replies: []fakeapi.Reply{
-			use(call("Bash", map[string]any{"command": "echo a; sleep 1", "description": "d", "run_in_background": true})), say("wait"), say("done")}},
+			use(call("Bash", map[string]any{"command": "echo a; sleep 1", "description": "d", "run_in_background": true})),
+			say("wait"), say("done")}},
 		"tool that is not there": {replies: []fakeapi.Reply{use(call("Nope", map[string]any{})), say("done")}},
 		"question": {
-			replies: []fakeapi.Reply{use(call("AskUserQuestion", map[string]any{"questions": []any{map[string]any{"question": "a?", "header": "h", "multiSelect": false, "options": []any{map[string]any{"label": "x", "description": "d"}, map[string]any{"label": "y", "description": "d"}}}}})), say("done")},
+			replies: []fakeapi.Reply{
+				use(call("AskUserQuestion",
+					map[string]any{
+						"questions": []any{map[string]any{"question": "a?", "header": "h", "multiSelect": false,
+							"options": []any{map[string]any{"label": "x", "description": "d"}, map[string]any{"label": "y", "description": "d"}}}}})),
+				say("done")},
 		},
 		"slash command": {
 			replies: []fakeapi.Reply{say("done")},
@@ -260,13 +275,15 @@ func TestHonestRunsOfRealClaudeSucceed(t *testing.T) {
 			h:       agent.Headless{ExtraArgs: []string{"--setting-sources", "user,project"}},
 		},
 		"structured output with subagents": {
-			replies: []fakeapi.Reply{use(task(false), task(true)), use(call("StructuredOutput", output)), use(call("StructuredOutput", output)), say("done")},
-			side:    say("it is so"),
-			h:       agent.Headless{ExtraArgs: schema},
+			replies: []fakeapi.Reply{use(task(false), task(true)), use(call("StructuredOutput", output)),
+				use(call("StructuredOutput", output)), say("done")},
+			side: say("it is so"),
+			h:    agent.Headless{ExtraArgs: schema},
 		},
 		"four subagents": {
-			replies: []fakeapi.Reply{use(task(false), task(false), task(true), task(false)), say("one"), say("two"), say("three"), say("four"), say("five")},
-			side:    say("it is so"),
+			replies: []fakeapi.Reply{use(task(false), task(false), task(true), task(false)), say("one"), say("two"), say("three"),
+				say("four"), say("five")},
+			side: say("it is so"),
 		},
 		"subagent that works": {reply: worker()},
 		"context fills up": {
@@ -281,7 +298,8 @@ func TestHonestRunsOfRealClaudeSucceed(t *testing.T) {
 		"prompt hook": {
 			replies: []fakeapi.Reply{use(bash("echo a")), say("done"), say("done again")},
 			side:    say(`{"ok":true}`),
-			h:       agent.Headless{ExtraArgs: []string{"--settings", `{"hooks":{"Stop":[{"hooks":[{"type":"prompt","prompt":"is it done? $ARGUMENTS"}]}]}}`}},
+			h: agent.Headless{
+				ExtraArgs: []string{"--settings", `{"hooks":{"Stop":[{"hooks":[{"type":"prompt","prompt":"is it done? $ARGUMENTS"}]}]}}`}},
 		},
 		"agent hook": {
 			reply: checking(say("done")),
@@ -335,9 +353,10 @@ func TestHonestRunsOfRealClaudeSucceed(t *testing.T) {
 		"tools of a server": {
 			replies: []fakeapi.Reply{use(call("mcp__odd__look", map[string]any{"a": 1})), say("done")},
 			files:   map[string]string{"server.py": server},
-			h:       agent.Headless{ExtraArgs: []string{"--settings", `{"env":{"ENABLE_TOOL_SEARCH":"false"}}`, "--mcp-config", `{"mcpServers":{"odd":{"command":"python3","args":["server.py"]}}}`}},
-			tools:   "seen",
-			sent:    `$defs`,
+			h: agent.Headless{ExtraArgs: []string{"--settings", `{"env":{"ENABLE_TOOL_SEARCH":"false"}}`, "--mcp-config",
+				`{"mcpServers":{"odd":{"command":"python3","args":["server.py"]}}}`}},
+			tools: "seen",
+			sent:  `$defs`,
 		},
 		"thinking off": {
 			replies: []fakeapi.Reply{use(bash("echo a")), say("done")},
@@ -365,13 +384,16 @@ func TestHonestRunsOfRealClaudeSucceed(t *testing.T) {
 		"refused always": {replies: []fakeapi.Reply{stopped(say("no"), "refusal")}, want: agent.APIError},
 		"cut always":     {replies: []fakeapi.Reply{stopped(say("on"), "max_tokens")}, want: agent.APIError},
 		"writes and edits": {
-			replies: []fakeapi.Reply{use(call("Write", map[string]any{"file_path": "n.txt", "content": "a\n"})), use(call("Edit", map[string]any{"file_path": "n.txt", "old_string": "a", "new_string": "b"})), say("done")},
+			replies: []fakeapi.Reply{use(call("Write", map[string]any{"file_path": "n.txt", "content": "a\n"})),
+				use(call("Edit", map[string]any{"file_path": "n.txt", "old_string": "a", "new_string": "b"})), say("done")},
 		},
 		"worktree": {
 			replies: []fakeapi.Reply{use(call("EnterWorktree", map[string]any{"name": "w"})), say("done")},
 		},
 		"monitor": {
-			replies: []fakeapi.Reply{use(call("Monitor", map[string]any{"command": "echo a", "description": "d", "timeout_ms": 2000, "persistent": false})), say("wait"), say("done")},
+			replies: []fakeapi.Reply{
+				use(call("Monitor", map[string]any{"command": "echo a", "description": "d", "timeout_ms": 2000, "persistent": false})),
+				say("wait"), say("done")},
 		},
 	}
 	for name, c := range cases {

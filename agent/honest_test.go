@@ -130,7 +130,8 @@ func (c honest) run(t *testing.T) {
 		want = agent.Success
 	}
 	if r.outcome.Conclusion != want {
-		t.Errorf("outcome %+v, want %s; code %d\nlast answer %+v\nrefused %q\n%s\n%s", r.outcome, want, r.code, b.proxy.LastAnswer(), b.refused, r.stdout[max(0, len(r.stdout)-6000):], r.stderr)
+		t.Errorf("outcome %+v, want %s; code %d\nlast answer %+v\nrefused %q\n%s\n%s", r.outcome, want, r.code, b.proxy.LastAnswer(), b.refused,
+			r.stdout[max(0, len(r.stdout)-6000):], r.stderr)
 	}
 	for _, refused := range b.refused {
 		if !strings.Contains(refused, "cut short") { // the script breaks answers

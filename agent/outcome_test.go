@@ -15,22 +15,25 @@ func TestOnlyAResultThatSaysSoIsSuccess(t *testing.T) {
 		end    End
 		want   Conclusion
 	}{
-		"success":                        {&ok, 0, EndedItself, Success},
-		"success, but exit code 1":       {&ok, 1, EndedItself, Failure},
-		"no result and exit code 0":      {nil, 0, EndedItself, NoResult},
-		"no result, killed":              {nil, 143, EndedItself, NoResult},
-		"interrupted, exit code 0":       {&Result{Subtype: "error_during_execution", TerminalReason: "aborted_tools"}, 0, EndedItself, Failure},
-		"is_error with subtype success":  {with(func(r *Result) { r.IsError = true }), 0, EndedItself, Failure},
-		"empty subtype":                  {with(func(r *Result) { r.Subtype = "" }), 0, EndedItself, Failure},
-		"api error with subtype success": {with(func(r *Result) { r.IsError, r.APIErrorStatus, r.TerminalReason = true, 529, "api_error" }), 1, EndedItself, APIError},
-		"network error":                  {with(func(r *Result) { r.IsError, r.TerminalReason = true, "api_error" }), 1, EndedItself, APIError},
-		"401":                            {with(func(r *Result) { r.IsError, r.APIErrorStatus, r.TerminalReason = true, 401, "api_error" }), 1, EndedItself, AuthError},
-		"not logged in":                  {with(func(r *Result) { r.IsError, r.Text = true, "Not logged in · Please run /login" }), 1, EndedItself, AuthError},
-		"max turns":                      {&Result{Subtype: "error_max_turns", IsError: true}, 1, EndedItself, MaxTurns},
-		"budget":                         {&Result{Subtype: "error_max_budget_usd", IsError: true}, 1, EndedItself, MaxBudget},
-		"timeout wins over a result":     {&ok, 0, EndedTimeout, Timeout},
-		"cancelled":                      {nil, 0, EndedCancel, Cancelled},
-		"hopeless":                       {nil, 137, EndedHopeless, AuthError},
+		"success":                       {&ok, 0, EndedItself, Success},
+		"success, but exit code 1":      {&ok, 1, EndedItself, Failure},
+		"no result and exit code 0":     {nil, 0, EndedItself, NoResult},
+		"no result, killed":             {nil, 143, EndedItself, NoResult},
+		"interrupted, exit code 0":      {&Result{Subtype: "error_during_execution", TerminalReason: "aborted_tools"}, 0, EndedItself, Failure},
+		"is_error with subtype success": {with(func(r *Result) { r.IsError = true }), 0, EndedItself, Failure},
+		"empty subtype":                 {with(func(r *Result) { r.Subtype = "" }), 0, EndedItself, Failure},
+		"api error with subtype success": {with(func(r *Result) { r.IsError, r.APIErrorStatus, r.TerminalReason = true, 529, "api_error" }),
+			1, EndedItself, APIError},
+		"network error": {with(func(r *Result) { r.IsError, r.TerminalReason = true, "api_error" }), 1, EndedItself, APIError},
+		"401": {with(func(r *Result) { r.IsError, r.APIErrorStatus, r.TerminalReason = true, 401, "api_error" }), 1,
+			EndedItself, AuthError},
+		"not logged in": {with(func(r *Result) { r.IsError, r.Text = true, "Not logged in · Please run /login" }), 1,
+			EndedItself, AuthError},
+		"max turns":                  {&Result{Subtype: "error_max_turns", IsError: true}, 1, EndedItself, MaxTurns},
+		"budget":                     {&Result{Subtype: "error_max_budget_usd", IsError: true}, 1, EndedItself, MaxBudget},
+		"timeout wins over a result": {&ok, 0, EndedTimeout, Timeout},
+		"cancelled":                  {nil, 0, EndedCancel, Cancelled},
+		"hopeless":                   {nil, 137, EndedHopeless, AuthError},
 	} {
 		got := Judge(Evidence{Result: c.result, ExitCode: c.code, End: c.end, Answers: 1, Last: Answer{Stop: "end_turn", Text: "done"}})
 		if got.Conclusion != c.want || got.OK() != (c.want == Success) || (got.Message == "") != (c.want == Success) {
@@ -90,15 +93,16 @@ func TestACommandThatAnswersNothingIsAFailure(t *testing.T) {
 		result  *Result
 		want    Conclusion
 	}{
-		"no model asked":              {"/compact", 0, Answer{}, &silent, Failure},
-		"the model asked":             {"/compact", 2, ended, &silent, Failure},
-		"with words of its own":       {"/compact", 2, ended, &loud, Tampered},
-		"while a tool runs":           {"/compact", 2, toolRuns, &silent, Tampered},
-		"the prompt is a task":        {"fix the tests", 2, ended, &silent, Tampered},
-		"the prompt only names it":    {"see\n/compact", 2, ended, &silent, Tampered},
-		"the prompt is another's":     {"/fix-tests", 2, ended, &silent, Tampered},
-		"an answer that did not end":  {"/compact", 1, Answer{}, &silent, Tampered},
-		"structured, and not claimed": {"/compact", 2, ended, &Result{Subtype: "success", Structured: []byte("1"), LocalCommand: "compact"}, Tampered},
+		"no model asked":             {"/compact", 0, Answer{}, &silent, Failure},
+		"the model asked":            {"/compact", 2, ended, &silent, Failure},
+		"with words of its own":      {"/compact", 2, ended, &loud, Tampered},
+		"while a tool runs":          {"/compact", 2, toolRuns, &silent, Tampered},
+		"the prompt is a task":       {"fix the tests", 2, ended, &silent, Tampered},
+		"the prompt only names it":   {"see\n/compact", 2, ended, &silent, Tampered},
+		"the prompt is another's":    {"/fix-tests", 2, ended, &silent, Tampered},
+		"an answer that did not end": {"/compact", 1, Answer{}, &silent, Tampered},
+		"structured, and not claimed": {"/compact", 2, ended, &Result{Subtype: "success", Structured: []byte("1"), LocalCommand: "compact"},
+			Tampered},
 	} {
 		got := Judge(Evidence{Prompt: c.prompt, Answers: c.answers, Last: c.last, Result: c.result})
 		if got.Conclusion != c.want {

@@ -79,11 +79,13 @@ not json
 {"type":"something_new","a":[1,2]}
 
 [1,2,3]
-{"type":"system","subtype":"api_retry","attempt":2,"max_retries":10,"retry_delay_ms":530.5,"error_status":401,"error":"authentication_failed"}
+{"type":"system","subtype":"api_retry","attempt":2,"max_retries":10,"retry_delay_ms":530.5,"error_status":401,` +
+		`"error":"authentication_failed"}
 {"type":"system","subtype":"api_retry","attempt":1,"error_status":null,"error":{"odd":1}}
 {"type":"system","subtype":"permission_denied","tool_name":"Bash","tool_use_id":"t1","message":"no"}
 {"type":"assistant","message":{"content":"just text"},"error":{"odd":true}}
-{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t2","name":"Bash","input":{"command":"a\u001b[2Jb\nc"}},{"type":7},{"type":"text","text":"still here"}]}}
+{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t2","name":"Bash","input":{"command":"a\u001b[2Jb\nc"}},{"type":7},` +
+		`{"type":"text","text":"still here"}]}}
 {"type":"result","subtype":"error_max_turns","is_error":true,"num_turns":"odd","errors":["Reached maximum number of turns (2)"]}`
 	_, events, out := scan(t, []byte(text), len(text))
 	if string(out) != text {

@@ -37,8 +37,10 @@ func readIn(newReader func(*meter, bool) reader, text string, size int, stream b
 // takes from what was counted: it counts as a request, and nothing in it is below zero.
 func FuzzAnswer(f *testing.F) {
 	for _, text := range []string{
-		events, strings.ReplaceAll(events, "1000000", "9223372036854775807"), strings.ReplaceAll(events, "1000000", "-1"), `{"type":"message","usage":{"input_tokens":3}}`,
-		"data: {\"model\":\"small\",\"usage\":{\"prompt_tokens\":9223372036854775807,\"completion_tokens\":9223372036854775807}}\n\ndata: [DONE]\n\n", "data: {}\r",
+		events, strings.ReplaceAll(events, "1000000", "9223372036854775807"), strings.ReplaceAll(events, "1000000", "-1"),
+		`{"type":"message","usage":{"input_tokens":3}}`,
+		"data: {\"model\":\"small\",\"usage\":{\"prompt_tokens\":9223372036854775807,\"completion_tokens\":9223372036854775807}}\n\n" +
+			"data: [DONE]\n\n", "data: {}\r",
 	} {
 		f.Add(text, uint8(7), true)
 		f.Add(text, uint8(1), false)

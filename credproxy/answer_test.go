@@ -13,7 +13,9 @@ import (
 
 // asked is a request of Claude's main conversation after so many tool results.
 func asked(results int, stream bool) string {
-	return fmt.Sprintf(`{"model":"claude-opus-5-5","stream":%v,"tools":[{"name":"Bash","input_schema":{}}],"messages":[{"role":"user","content":"hi"}%s]}`, stream,
+	return fmt.Sprintf(
+		`{"model":"claude-opus-5-5","stream":%v,"tools":[{"name":"Bash","input_schema":{}}],"messages":[{"role":"user","content":"hi"}%s]}`,
+		stream,
 		strings.Repeat(`,{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":"ok"}]}`, results))
 }
 
@@ -62,13 +64,16 @@ func TestAnAnswerThatWasCutIsNoAnswer(t *testing.T) {
 	}
 }
 
-const events = "event: message_start\r\ndata: {\"type\":\"message_start\",\"message\":{\"model\":\"claude-opus-5-5-20260101\",\"usage\":{\"input_tokens\":1000000,\"cache_creation_input_tokens\":1000000,\"cache_creation\":{\"ephemeral_5m_input_tokens\":400000}}}}\r\n\r\n" +
+const events = "event: message_start\r\ndata: {\"type\":\"message_start\",\"message\":{\"model\":\"claude-opus-5-5-20260101\"," +
+	"\"usage\":{\"input_tokens\":1000000,\"cache_creation_input_tokens\":1000000," +
+	"\"cache_creation\":{\"ephemeral_5m_input_tokens\":400000}}}}\r\n\r\n" +
 	": a comment\n\ndata:{\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"thinking\",\"thinking\":\"\"}}\n\n" +
 	"data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"thinking_delta\",\"thinking\":\"hm\"}}\n\n" +
 	"data: {\"type\":\"content_block_start\",\"index\":1,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n" +
 	"data: {\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"text_delta\",\"text\":\"one \\u00fc\"}}\n\n" +
 	"data: {\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"text_delta\",\"text\":\" two\\n\"}}\n\n" +
-	"data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":1000000,\"server_tool_use\":{\"web_search_requests\":3}}}\n\n" +
+	"data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":1000000," +
+	"\"server_tool_use\":{\"web_search_requests\":3}}}\n\n" +
 	"data: {\"type\":\"message_stop\"}\n\n"
 
 // The answer is read while it passes: nothing of it changes, however it is cut
@@ -119,15 +124,18 @@ func TestAnAnswerThatIsTooLongToKeepPassesUnread(t *testing.T) {
 
 func TestPricesAreTheModelsOwnOrTheDearest(t *testing.T) {
 	for model, input := range map[string]float64{
-		"claude-opus-5-5": 4, "claude-opus-5-5-20260901": 4, "claude-opus-4-20250514": 15, "claude-haiku-4-5@20251001": 1.1, "claude-sonnet-4-6-latest": 3,
-		"": 15, "gpt-9": 15, "claude-opus-5-9": 15, "claude-opus-5-5-turbo": 15, "anthropic/claude-haiku-4-5": 1, "scripted-demo": 15,
+		"claude-opus-5-5": 4, "claude-opus-5-5-20260901": 4, "claude-opus-4-20250514": 15, "claude-haiku-4-5@20251001": 1.1,
+		"claude-sonnet-4-6-latest": 3,
+		"":                         15, "gpt-9": 15, "claude-opus-5-9": 15, "claude-opus-5-5-turbo": 15,
+		"anthropic/claude-haiku-4-5": 1, "scripted-demo": 15,
 	} {
 		if got := priceOf(model).input; got != input {
 			t.Errorf("%s: %g, want %g", model, got, input)
 		}
 	}
 	for model, p := range prices {
-		if p.input > dearest.input || p.output > dearest.output || p.write1h > dearest.write1h || p.write5m > dearest.write5m || p.read > dearest.read {
+		if p.input > dearest.input || p.output > dearest.output || p.write1h > dearest.write1h ||
+			p.write5m > dearest.write5m || p.read > dearest.read {
 			t.Errorf("%s costs more than the dearest", model)
 		}
 	}
@@ -160,11 +168,13 @@ func TestASideRequestIsNotTheMainConversationsAnswer(t *testing.T) {
 // hookAsks is a request by which Claude Code has the model carry out a hook of
 // type agent, after so many tool results.
 func hookAsks(results int) string {
-	return strings.Replace(asked(results, true), `{`, `{"system":[{"type":"text","text":"x"},{"type":"text","text":"You are verifying a stop condition in Claude Code. Your task"}],`, 1)
+	return strings.Replace(asked(results, true), `{`,
+		`{"system":[{"type":"text","text":"x"},{"type":"text","text":"You are verifying a stop condition in Claude Code. Your task"}],`, 1)
 }
 
 func TestAHookIsNotTheMainConversation(t *testing.T) {
-	script := fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"true"}}, {Calls: []fakeapi.Call{{Name: structuredTool, Input: map[string]any{"ok": true}}}}}, Final: "the end"}
+	script := fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"true"}},
+		{Calls: []fakeapi.Call{{Name: structuredTool, Input: map[string]any{"ok": true}}}}}, Final: "the end"}
 	f := newFixture(t, &fakeapi.Server{Script: script}, nil)
 	f.ask(t, asked(2, true))
 	f.ask(t, hookAsks(0))

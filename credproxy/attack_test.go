@@ -247,12 +247,14 @@ func TestBodiesThatNeverArriveKeepNobodyOut(t *testing.T) {
 func TestAbsoluteFormTargetIsNoForwardProxy(t *testing.T) {
 	api := &fakeapi.Server{}
 	f := newFixture(t, api, nil)
-	for _, target := range []string{"POST http://evil.example/v1/messages", "POST https://api.anthropic.com/v1/messages", "CONNECT evil.example:443", "HEAD http://evil.example/api/hello"} {
+	for _, target := range []string{"POST http://evil.example/v1/messages", "POST https://api.anthropic.com/v1/messages",
+		"CONNECT evil.example:443", "HEAD http://evil.example/api/hello"} {
 		conn, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\nX-Api-Key: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", target, testToken, len(hello), hello)
+		fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\nX-Api-Key: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", target,
+			testToken, len(hello), hello)
 		answer, _ := io.ReadAll(conn)
 		_ = conn.Close()
 		if !strings.HasPrefix(string(answer), "HTTP/1.1 403 ") {
@@ -274,7 +276,8 @@ func TestErrorsAndLogHoldNoKeyAndNoControlCharacters(t *testing.T) {
 	wantRefusal(t, "path", f.do(t, http.MethodPost, "/"+testKey+"%1b[2J", hello, "X-Api-Key", testToken), http.StatusForbidden)
 	odd := `{"model":"` + testKey + `\u001b[2J","messages":[]}`
 	wantRefusal(t, "model", f.do(t, http.MethodPost, "/v1/messages", odd, "X-Api-Key", testToken), http.StatusBadGateway)
-	if log := f.log(); strings.Contains(log, testKey) || strings.Contains(log, "\x1b") || strings.Contains(log, testToken) || strings.Contains(log, `"hi"`) {
+	if log := f.log(); strings.Contains(log, testKey) || strings.Contains(log, "\x1b") || strings.Contains(log, testToken) ||
+		strings.Contains(log, `"hi"`) {
 		t.Errorf("the log holds what it must not: %s", log)
 	}
 	f.mu.Lock()

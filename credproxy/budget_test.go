@@ -119,7 +119,8 @@ func TestAttackABudgetByManyAtATime(t *testing.T) {
 			f := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				arrived.Add(1)
 				w.Header().Set("Content-Type", "application/json")
-				_, _ = io.WriteString(w, `{"type":"message","model":"claude-opus-5-5","stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":16000}}`)
+				_, _ = io.WriteString(w,
+					`{"type":"message","model":"claude-opus-5-5","stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":16000}}`)
 			}), func(o *Options) { o.Limits = c.limits })
 			body := strings.Replace(asked(0, false), `"model"`, `"max_tokens":128000,"model"`, 1)
 			statuses := make(chan int, tries)
@@ -178,7 +179,8 @@ func (l *askingLedger) Add(s spending.Spent) error {
 // is not shown.
 func TestAttackThinkingThatNobodySaw(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const began = `data: {"type":"message_start","message":{"model":"claude-opus-5-5","usage":{"input_tokens":10,"output_tokens":1}}}` + "\n\n"
+		const began = `data: {"type":"message_start","message":{"model":"claude-opus-5-5","usage":{"input_tokens":10,` +
+			`"output_tokens":1}}}` + "\n\n"
 		for most, want := range map[int64]float64{0: 12_000, 5_000: 5_000} { // tokens of a minute
 			p := &Proxy{}
 			p.blank.secrets = func() []string { return nil }
@@ -259,7 +261,8 @@ func TestAttackTheLedgerFails(t *testing.T) {
 		budget spending.Budget
 		arrive int
 	}{
-		"a day's": {spending.Budget{Amount: 5, Unit: spending.Requests, Per: spending.PerDay}, 0}, "a run's": {spending.Budget{Amount: 5, Unit: spending.Requests, Per: spending.PerRun}, 3},
+		"a day's": {spending.Budget{Amount: 5, Unit: spending.Requests, Per: spending.PerDay}, 0},
+		"a run's": {spending.Budget{Amount: 5, Unit: spending.Requests, Per: spending.PerRun}, 3},
 	} {
 		api := &fakeapi.Server{}
 		f := newFixture(t, api, func(o *Options) {
@@ -324,7 +327,8 @@ func calling(steps ...string) string {
 			`{"type":"tool_use","id":"id%d","name":"Bash","input":{"command":%q}}]}`+
 			`,{"role":"user","content":[{"type":"tool_result","tool_use_id":"id%d","content":[{"type":"text","text":%q}]}]}`, i, i, call, i, result)
 	}
-	return fmt.Sprintf(`{"model":"claude-opus-5-5","tools":[{"name":"Bash","input_schema":{}}],"messages":[{"role":"user","content":"hi"}%s]}`, messages.String())
+	return fmt.Sprintf(`{"model":"claude-opus-5-5","tools":[{"name":"Bash","input_schema":{}}],"messages":[{"role":"user","content":"hi"}%s]}`,
+		messages.String())
 }
 
 func TestAnAgentThatRepeatsItselfIsStopped(t *testing.T) {

@@ -26,17 +26,20 @@ func TestGatewayTokenAndHeaders(t *testing.T) {
 	}
 	f := newFixture(t, echo, func(o *Options) { o.Credential = credential })
 	r := f.post(t)
-	if got.Get("Authorization") != "Bearer "+token || got.Get("X-Gateway-Config") != config || got.Get("X-Team") != "a b" || got.Get("X-Api-Key") != "" ||
+	if got.Get("Authorization") != "Bearer "+token || got.Get("X-Gateway-Config") != config || got.Get("X-Team") != "a b" ||
+		got.Get("X-Api-Key") != "" ||
 		strings.Contains(got.Get("Anthropic-Beta"), "oauth") {
 		t.Errorf("%v", got)
 	}
 	if r.status != http.StatusOK || strings.Contains(r.body, config) || strings.Contains(r.body, token) {
 		t.Errorf("%d: %s", r.status, r.body)
 	}
-	if shown := fmt.Sprintf("%v %+v %#v %s", credential, credential, credential, credential); strings.Contains(shown, config) || strings.Contains(shown, token) {
+	if shown := fmt.Sprintf("%v %+v %#v %s", credential, credential, credential, credential); strings.Contains(shown, config) ||
+		strings.Contains(shown, token) {
 		t.Errorf("it shows itself: %s", shown)
 	}
-	for _, line := range []string{"Authorization: x", "x-api-key: x", "HOST: x", "anthropic-beta: x", "Content-Length: 5", "Transfer-Encoding: chunked", "Accept-Encoding: gzip",
+	for _, line := range []string{"Authorization: x", "x-api-key: x", "HOST: x", "anthropic-beta: x", "Content-Length: 5",
+		"Transfer-Encoding: chunked", "Accept-Encoding: gzip",
 		"X: a\r\nY: b", "X Y: b", ": b", "X:", "canary-value"} {
 		if _, err := credential.WithHeaders([]string{line}); err == nil || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%q: %v", line, err)

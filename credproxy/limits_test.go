@@ -80,7 +80,8 @@ func TestRefusedRequestsAreNoTurns(t *testing.T) {
 func TestAnAnswerThatTheClientLeavesCostsWhatItMustHaveCost(t *testing.T) {
 	f := newFixture(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = fmt.Fprintf(w, "data: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":%q}}\n\n", strings.Repeat("x", 3000))
+		_, _ = fmt.Fprintf(w, "data: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":%q}}\n\n",
+			strings.Repeat("x", 3000))
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	}), func(o *Options) { o.Limits = Limits{BudgetUSD: 0.001} })

@@ -71,7 +71,8 @@ func TestTheAgentCannotTakeTheHostsMemory(t *testing.T) {
 			var done sync.WaitGroup
 			for range attack.requests {
 				done.Go(func() {
-					req, _ := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodPost, f.url+"/v1/messages", bytes.NewReader(attack.body))
+					req, _ := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodPost, f.url+"/v1/messages",
+						bytes.NewReader(attack.body))
 					req.Header.Set("X-Api-Key", testToken)
 					resp, err := http.DefaultTransport.RoundTrip(req)
 					if err != nil { // refused before all of it was sent

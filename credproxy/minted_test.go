@@ -64,9 +64,10 @@ func TestATokenIsMintedOnceAtATime(t *testing.T) {
 }
 
 func TestATokenThatCannotBeMinted(t *testing.T) {
-	f := newFixture(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request came without a token") }), func(o *Options) {
-		o.Credential = Minted(func(context.Context) (string, time.Duration, error) { return "", 0, errors.New("nobody signs") })
-	})
+	f := newFixture(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request came without a token") }),
+		func(o *Options) {
+			o.Credential = Minted(func(context.Context) (string, time.Duration, error) { return "", 0, errors.New("nobody signs") })
+		})
 	if got := f.post(t); got.status != http.StatusBadGateway || !strings.Contains(got.body, "nobody signs") {
 		t.Errorf("%+v", got)
 	}

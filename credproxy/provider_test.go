@@ -67,9 +67,11 @@ func (o *openAI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	const usage = `{"prompt_tokens":1000,"completion_tokens":200,"total_tokens":1200}`
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/embeddings"):
-		fmt.Fprintf(w, `{"object":"list","model":%q,"data":[{"embedding":[0.5],"index":0}],"usage":{"prompt_tokens":3000,"total_tokens":3000}}`, asked.Model)
+		fmt.Fprintf(w, `{"object":"list","model":%q,"data":[{"embedding":[0.5],"index":0}],"usage":{"prompt_tokens":3000,"total_tokens":3000}}`,
+			asked.Model)
 	case !asked.Stream:
-		fmt.Fprintf(w, `{"id":"c","model":%q,"choices":[{"index":0,"message":{"role":"assistant","content":"hello"}}],"usage":%s}`, asked.Model, usage)
+		fmt.Fprintf(w, `{"id":"c","model":%q,"choices":[{"index":0,"message":{"role":"assistant","content":"hello"}}],"usage":%s}`,
+			asked.Model, usage)
 	default:
 		w.Header().Set("Content-Type", "text/event-stream")
 		for _, word := range []string{"hel", "lo"} {
@@ -145,22 +147,26 @@ func (f *fixture) spentOn(model string) spending.Spent {
 
 func TestAProviderIsAskedWithItsKeyAndCounted(t *testing.T) {
 	f, o, api := newProviderFixture(t, Limits{}, nil)
-	if status, text := f.postTo(t, "/providers/acme/chat/completions", smallChat); status != 200 || !strings.Contains(text, `"content":"hello"`) {
+	if status, text := f.postTo(t, "/providers/acme/chat/completions", smallChat); status != 200 ||
+		!strings.Contains(text, `"content":"hello"`) {
 		t.Error(status, text)
 	}
 	status, text := f.postTo(t, "/providers/acme/chat/completions", smallStream)
-	if status != 200 || strings.Count(text, "data: ") != 3 || strings.Contains(text, "completion_tokens") || !strings.HasSuffix(text, "\n\ndata: [DONE]\n\n") {
+	if status != 200 || strings.Count(text, "data: ") != 3 || strings.Contains(text, "completion_tokens") ||
+		!strings.HasSuffix(text, "\n\ndata: [DONE]\n\n") {
 		t.Errorf("%d, the event about usage is not what the client asked for:\n%s", status, text)
 	}
 	asks := strings.Replace(smallStream, "{", `{"stream_options":{"include_usage":true},`, 1)
 	if status, text = f.postTo(t, "/providers/acme/chat/completions", asks); status != 200 || !strings.Contains(text, "completion_tokens") {
 		t.Errorf("%d, the client asked for the usage:\n%s", status, text)
 	}
-	if status, text = f.postTo(t, "/providers/acme/embeddings", `{"model":"embed","input":["a",[1,2]]}`); status != 200 || !strings.Contains(text, "embedding") {
+	if status, text = f.postTo(t, "/providers/acme/embeddings", `{"model":"embed","input":["a",[1,2]]}`); status != 200 ||
+		!strings.Contains(text, "embedding") {
 		t.Error(status, text)
 	}
 	for i, r := range o.arrived {
-		if got := r.Header.Get("Authorization"); got != "Bearer "+providerKey || r.Header.Get("Cookie") != "" || r.Header.Get("OpenAI-Organization") != "" ||
+		if got := r.Header.Get("Authorization"); got != "Bearer "+providerKey || r.Header.Get("Cookie") != "" ||
+			r.Header.Get("OpenAI-Organization") != "" ||
 			strings.Contains(fmt.Sprint(r.Header), testToken) || strings.Contains(fmt.Sprint(r.Header), testKey) {
 			t.Errorf("%v", r.Header)
 		}
@@ -369,8 +375,10 @@ func TestAttackProviderRequests(t *testing.T) {
 	}
 	for _, path := range []string{
 		"/providers/acme/responses", "/providers/acme/files", "/providers/acme/models", "/providers/other/chat/completions", "/providers/acme",
-		"/providers/acme/chat/completions/", "/providers/acme//chat/completions", "/providers/acme/chat%2fcompletions", "/providers/./acme/embeddings",
-		"/providers/acme/embeddings/../files", "/chat/completions", "/v1/chat/completions", "/providers/acme/embeddings?key=x", "/providers/ACME/embeddings",
+		"/providers/acme/chat/completions/", "/providers/acme//chat/completions", "/providers/acme/chat%2fcompletions",
+		"/providers/./acme/embeddings",
+		"/providers/acme/embeddings/../files", "/chat/completions", "/v1/chat/completions", "/providers/acme/embeddings?key=x",
+		"/providers/ACME/embeddings",
 		"/providers/acme/chat/completions?beta=true",
 	} {
 		if status, text := f.postTo(t, path, smallChat); status != http.StatusForbidden && status != http.StatusUnauthorized {
@@ -400,7 +408,8 @@ func TestAttackProviderAnswers(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 		fmt.Fprintf(w, `{"error":{"message":"wrong key %s"}}`, r.Header.Get("Authorization"))
 	}
-	if status, text := f.postTo(t, "/providers/acme/chat/completions", smallChat); status != http.StatusUnauthorized || strings.Contains(text, providerKey) {
+	if status, text := f.postTo(t, "/providers/acme/chat/completions", smallChat); status != http.StatusUnauthorized ||
+		strings.Contains(text, providerKey) {
 		t.Error(status, text)
 	}
 	o.answer = func(w http.ResponseWriter, r *http.Request) {
@@ -440,7 +449,8 @@ func TestProvidersThatCannotBe(t *testing.T) {
 			change(&all[0])
 		}
 		credential, _ := APIKey(testKey)
-		_, err := New(Options{Upstream: &url.URL{Scheme: "https", Host: "api.example.com"}, Credential: credential, SessionToken: testToken, Providers: all})
+		_, err := New(Options{Upstream: &url.URL{Scheme: "https", Host: "api.example.com"}, Credential: credential,
+			SessionToken: testToken, Providers: all})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", want, err)
 		}
@@ -456,7 +466,8 @@ func TestPricesByNamesOfOtherPlatforms(t *testing.T) {
 		"global.anthropic.claude-sonnet-4-5-20250929-v1:0": sonnet.times(regional), "anthropic.claude-haiku-4-5": haiku.times(regional),
 		"arn:aws:bedrock:us-east-1:123456789012:inference-profile/us.anthropic.claude-haiku-4-5-20251001-v1:0": haiku.times(regional),
 		"arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abc123":                          dearest.times(regional),
-		"claude-haiku-4-5@default": haiku.times(regional), "vertex/claude-unknown": dearest.times(regional), "": dearest, "anthropic.": dearest.times(regional), "claude-unknown": dearest,
+		"claude-haiku-4-5@default": haiku.times(regional), "vertex/claude-unknown": dearest.times(regional), "": dearest,
+		"anthropic.": dearest.times(regional), "claude-unknown": dearest,
 	} {
 		if got := priceOf(name); got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)

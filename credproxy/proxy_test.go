@@ -127,7 +127,8 @@ func wantRefusal(t *testing.T, what string, got reply, status int) {
 		Type  string
 		Error struct{ Type, Message string }
 	}
-	if err := json.Unmarshal([]byte(got.body), &shape); got.status != status || err != nil || shape.Type != "error" || shape.Error.Message == "" {
+	if err := json.Unmarshal([]byte(got.body), &shape); got.status != status || err != nil || shape.Type != "error" ||
+		shape.Error.Message == "" {
 		t.Errorf("%s: %d %q, want %d with an API error", what, got.status, got.body, status)
 	}
 }
@@ -138,7 +139,8 @@ func TestTheRealKeyIsAddedAndTokensAreCounted(t *testing.T) {
 			api := &fakeapi.Server{APIKey: testKey}
 			f := newFixture(t, api, nil)
 			body := strings.Replace(hello, "true", fmt.Sprint(stream), 1)
-			got := f.do(t, http.MethodPost, "/v1/messages", body, "X-Api-Key", testToken, "Anthropic-Version", "2023-06-01", "Anthropic-Beta", "claude-code-20250219,effort-2025-11-24")
+			got := f.do(t, http.MethodPost, "/v1/messages", body, "X-Api-Key", testToken, "Anthropic-Version", "2023-06-01", "Anthropic-Beta",
+				"claude-code-20250219,effort-2025-11-24")
 			if got.status != http.StatusOK || got.err != nil || !strings.Contains(got.body, "scripted") {
 				t.Fatalf("%+v", got)
 			}
@@ -153,7 +155,8 @@ func TestTheRealKeyIsAddedAndTokensAreCounted(t *testing.T) {
 				t.Errorf("metered %+v, want %+v", got, want)
 			}
 			q := api.Requests()[0]
-			if q.Body != body || q.Header.Get("Anthropic-Version") != "2023-06-01" || q.Header.Get("Anthropic-Beta") != "claude-code-20250219,effort-2025-11-24" {
+			if q.Body != body || q.Header.Get("Anthropic-Version") != "2023-06-01" ||
+				q.Header.Get("Anthropic-Beta") != "claude-code-20250219,effort-2025-11-24" {
 				t.Errorf("the request changed on the way: %+v", q)
 			}
 		})
@@ -169,11 +172,13 @@ func TestOAuthTokenIsABearerWithItsBetaMerged(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if got := f.post(t, "Anthropic-Beta", "thinking-1,effort-2", "Anthropic-Beta", "oauth-2025-04-20, claude-code-3"); got.status != http.StatusOK {
+	if got := f.post(t, "Anthropic-Beta", "thinking-1,effort-2", "Anthropic-Beta",
+		"oauth-2025-04-20, claude-code-3"); got.status != http.StatusOK {
 		t.Fatalf("%+v", got)
 	}
 	q := api.Requests()[0]
-	if got := strings.Join(q.Header.Values("Anthropic-Beta"), "|"); got != "thinking-1,effort-2,claude-code-3,oauth-2025-04-20" || q.HasAPIKey {
+	if got := strings.Join(q.Header.Values("Anthropic-Beta"), "|"); got != "thinking-1,effort-2,claude-code-3,oauth-2025-04-20" ||
+		q.HasAPIKey {
 		t.Errorf("beta %q, api key %v", got, q.HasAPIKey)
 	}
 }
@@ -267,8 +272,10 @@ func TestCredentialIsNeverPrinted(t *testing.T) {
 func TestNewRefusesWhatCouldLeakTheKey(t *testing.T) {
 	credential, _ := APIKey(testKey)
 	for name, o := range map[string]Options{
-		"http to another machine":      {Upstream: &url.URL{Scheme: "http", Host: "gateway.example"}, Credential: credential, SessionToken: testToken},
-		"password in the address":      {Upstream: &url.URL{Scheme: "https", Host: "x", User: url.UserPassword("u", "pass-word")}, Credential: credential, SessionToken: testToken},
+		"http to another machine": {Upstream: &url.URL{Scheme: "http", Host: "gateway.example"}, Credential: credential,
+			SessionToken: testToken},
+		"password in the address": {Upstream: &url.URL{Scheme: "https", Host: "x", User: url.UserPassword("u", "pass-word")},
+			Credential: credential, SessionToken: testToken},
 		"no credential":                {Upstream: &url.URL{Scheme: "https", Host: "x"}, SessionToken: testToken},
 		"no token":                     {Upstream: &url.URL{Scheme: "https", Host: "x"}, Credential: credential},
 		"the key as the session token": {Upstream: &url.URL{Scheme: "https", Host: "x"}, Credential: credential, SessionToken: testKey},

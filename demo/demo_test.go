@@ -25,7 +25,8 @@ func TestModelAPI(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer closeAPI()
-		if getenv("PATH") != "/bin" || (getenv("SBX_DEVC_UPSTREAM") != "the user's") != scripted || (getenv("ANTHROPIC_API_KEY") != key) != scripted {
+		if getenv("PATH") != "/bin" || (getenv("SBX_DEVC_UPSTREAM") != "the user's") != scripted ||
+			(getenv("ANTHROPIC_API_KEY") != key) != scripted {
 			t.Errorf("key %q: upstream %s", key, getenv("SBX_DEVC_UPSTREAM"))
 		}
 		if scripted {

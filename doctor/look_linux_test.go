@@ -60,7 +60,8 @@ func TestAFolderOfOthersIsSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
-	if got := find(t, look(t, "", nil, Folder{Holds: "runs", Path: dir}), "folders"); got.Status != Missing || !strings.Contains(got.Found, "read-only") {
+	if got := find(t, look(t, "", nil, Folder{Holds: "runs", Path: dir}), "folders"); got.Status != Missing ||
+		!strings.Contains(got.Found, "read-only") {
 		t.Errorf("%+v", got)
 	}
 	file := filepath.Join(t.TempDir(), "file")
@@ -92,8 +93,9 @@ func TestContainersAreKnown(t *testing.T) {
 		variables map[string]string
 		want      string
 	}{
-		"a machine":             {nil, nil, ""},
-		"Docker":                {map[string]string{".dockerenv": "", "proc/self/mountinfo": "1 0 0:53 / / rw - overlay overlay rw\n"}, nil, "Docker"},
+		"a machine": {nil, nil, ""},
+		"Docker": {map[string]string{".dockerenv": "", "proc/self/mountinfo": "1 0 0:53 / / rw - overlay overlay rw\n"}, nil,
+			"Docker"},
 		"a machine of an image": {map[string]string{".dockerenv": "", "proc/self/mountinfo": "1 0 254:0 / / rw - ext4 /dev/vda rw\n"}, nil, ""},
 		"Podman":                {map[string]string{"run/.containerenv": ""}, nil, "Podman"},
 		"Kubernetes":            {nil, map[string]string{"KUBERNETES_SERVICE_HOST": "192.0.2.1"}, "Kubernetes"},
@@ -120,7 +122,8 @@ func TestTheEngineIsDescribed(t *testing.T) {
 		Getenv: func(string) string { return "" }, Connect: engine.Connect, Key: func() (string, error) { return "", nil },
 		TryFirewall: func(context.Context, *engine.Engine) (bool, error) { tried = true; return true, nil },
 	})
-	if e := f.Engine; e == nil || !tried || e.Address != address || e.Version == "" || e.OS != "linux" || e.Memory == 0 || e.CPUs == 0 || len(e.Runtimes) == 0 {
+	if e := f.Engine; e == nil || !tried || e.Address != address || e.Version == "" || e.OS != "linux" || e.Memory == 0 ||
+		e.CPUs == 0 || len(e.Runtimes) == 0 {
 		t.Errorf("tried %v, %+v, %v", tried, e, f.EngineErr)
 	}
 }

@@ -81,7 +81,8 @@ func TestArchive(t *testing.T) {
 	if again, err := f.Archive(); err != nil || !bytes.Equal(again, archive) {
 		t.Errorf("another archive the second time: %v", err)
 	}
-	want := map[string]bool{"./devcontainer-feature.json": true, "./install.sh": true, "./entrypoint.sh": true, "./sbx-init-linux-amd64.gz": true, "./sbx-init-linux-arm64.gz": true}
+	want := map[string]bool{"./devcontainer-feature.json": true, "./install.sh": true, "./entrypoint.sh": true,
+		"./sbx-init-linux-amd64.gz": true, "./sbx-init-linux-arm64.gz": true}
 	for r := tar.NewReader(bytes.NewReader(archive)); ; {
 		h, err := r.Next()
 		if err == io.EOF {

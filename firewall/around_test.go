@@ -13,9 +13,11 @@ func TestAttackRebindingToASurroundingAtAGlobalAddress(t *testing.T) {
 		t.Fatal(errs)
 	}
 	p := base.Around([]netip.Prefix{
-		netip.MustParsePrefix("2a01:4f8:1:2::1/64"), netip.MustParsePrefix("198.51.7.2/24"), netip.MustParsePrefix("93.184.216.1/32"), netip.MustParsePrefix("0.0.0.0/0"),
+		netip.MustParsePrefix("2a01:4f8:1:2::1/64"), netip.MustParsePrefix("198.51.7.2/24"), netip.MustParsePrefix("93.184.216.1/32"),
+		netip.MustParsePrefix("0.0.0.0/0"),
 	})
-	for _, addr := range []string{"2a01:4f8:1:2::1", "2a01:4f8:1:2:ffff::9", "198.51.7.1", "93.184.216.1", "2002:c633:701::1", "64:ff9b::198.51.7.1"} {
+	for _, addr := range []string{"2a01:4f8:1:2::1", "2a01:4f8:1:2:ffff::9", "198.51.7.1", "93.184.216.1", "2002:c633:701::1",
+		"64:ff9b::198.51.7.1"} {
 		a := netip.MustParseAddr(addr)
 		if d := p.DecideAnswer("ok.example", a); d.Allowed() || d.Rule != RuleAround {
 			t.Errorf("%s as an answer: %+v", addr, d)

@@ -20,7 +20,8 @@ func large(b *testing.B) *firewall.Policy {
 func BenchmarkDecide(b *testing.B) {
 	p := large(b)
 	addr := netip.MustParseAddr("203.0.113.7")
-	for name, host := range map[string]string{"allowed": "a.b.cc.example.org", "denied": "gist.github.com", "unlisted": "www.unlisted.example"} {
+	for name, host := range map[string]string{"allowed": "a.b.cc.example.org", "denied": "gist.github.com",
+		"unlisted": "www.unlisted.example"} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
@@ -44,7 +45,8 @@ func BenchmarkCanonicalName(b *testing.B) {
 
 func BenchmarkCompile(b *testing.B) {
 	p := large(b)
-	facts := firewall.Facts{IPv6: true, ResolverPort: 5300, GuardPort: 5380, Mark: 1, Upstreams: []netip.Addr{netip.MustParseAddr("203.0.113.53")}}
+	facts := firewall.Facts{IPv6: true, ResolverPort: 5300, GuardPort: 5380, Mark: 1,
+		Upstreams: []netip.Addr{netip.MustParseAddr("203.0.113.53")}}
 	for b.Loop() {
 		plan, err := firewall.Compile(p, facts)
 		if err != nil {

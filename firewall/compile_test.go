@@ -28,7 +28,8 @@ func TestClosedPlan(t *testing.T) {
 	for _, tables := range [][]firewall.Table{got.V4, got.V6} {
 		script := firewall.Script(tables, firewall.Present{})
 		for _, want := range []string{":INPUT DROP", ":FORWARD DROP", ":OUTPUT DROP",
-			"-I OUTPUT 1 -j SBX-OUT", "-A SBX-OUT -j DROP", "-I INPUT 1 -j SBX-IN", "-A SBX-IN -j DROP", "-I FORWARD 1 -j SBX-FWD", "-A SBX-FWD -j DROP"} {
+			"-I OUTPUT 1 -j SBX-OUT", "-A SBX-OUT -j DROP", "-I INPUT 1 -j SBX-IN", "-A SBX-IN -j DROP",
+			"-I FORWARD 1 -j SBX-FWD", "-A SBX-FWD -j DROP"} {
 			if !strings.Contains(script, want) {
 				t.Errorf("the script lacks %q:\n%s", want, script)
 			}
@@ -58,7 +59,8 @@ func TestEveryPlanIsClosedAtTheEnd(t *testing.T) {
 				}
 				for _, chain := range table.Chains {
 					// A queue's "go on" is "accept" unless the filter table comes after it.
-					if table.Name != "mangle" && slices.ContainsFunc(chain.Rules, func(r firewall.Rule) bool { return strings.Contains(r.Spec, "QUEUE") }) {
+					if table.Name != "mangle" &&
+						slices.ContainsFunc(chain.Rules, func(r firewall.Rule) bool { return strings.Contains(r.Spec, "QUEUE") }) {
 						t.Errorf("%s in table %s hands packets to a queue", chain.Name, table.Name)
 					}
 					for i, rule := range chain.Rules {
@@ -67,7 +69,8 @@ func TestEveryPlanIsClosedAtTheEnd(t *testing.T) {
 						}
 						left := len(chain.Rules) - 1 - i
 						closing := chain.Name == firewall.ChainOut || chain.Name == firewall.ChainIn || chain.Name == firewall.ChainPast
-						if closing && left == 0 && rule.Spec != "-j DROP" || chain.Name == firewall.ChainOut && left == 1 && rule.Spec != "-j "+firewall.ChainRefuse {
+						if closing && left == 0 && rule.Spec != "-j DROP" || chain.Name == firewall.ChainOut && left == 1 &&
+							rule.Spec != "-j "+firewall.ChainRefuse {
 							t.Errorf("%s ends with %q", chain.Name, rule.Spec)
 						}
 					}
@@ -78,7 +81,8 @@ func TestEveryPlanIsClosedAtTheEnd(t *testing.T) {
 }
 
 func TestSetNamesFitTheKernel(t *testing.T) {
-	for _, name := range []string{firewall.SetName4, firewall.SetName6, firewall.StaticName4, firewall.StaticName6, firewall.SeenName4, firewall.SeenName6, firewall.PassedName4, firewall.PassedName6, firewall.HeldName4, firewall.HeldName6} {
+	for _, name := range []string{firewall.SetName4, firewall.SetName6, firewall.StaticName4, firewall.StaticName6, firewall.SeenName4,
+		firewall.SeenName6, firewall.PassedName4, firewall.PassedName6, firewall.HeldName4, firewall.HeldName6} {
 		if len(name) > 31 { // IPSET_MAXNAMELEN is 32 with the final NUL
 			t.Errorf("%s is too long", name)
 		}

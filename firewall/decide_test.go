@@ -124,8 +124,9 @@ func TestRebindingToPrivateAddresses(t *testing.T) {
 func TestPrivateNames(t *testing.T) {
 	p := policy(t, decider)
 	for addr, want := range map[string]firewall.Verdict{
-		"10.0.0.1": firewall.Allow, "127.0.0.1": firewall.Allow, "fd12::1": firewall.Allow, "169.254.1.1": firewall.Allow, "64:ff9b::10.0.0.1": firewall.Allow,
-		"169.254.169.254": firewall.Deny, "fd00:ec2::254": firewall.Deny, "224.0.0.1": firewall.Deny, "0.0.0.0": firewall.Deny,
+		"10.0.0.1": firewall.Allow, "127.0.0.1": firewall.Allow, "fd12::1": firewall.Allow, "169.254.1.1": firewall.Allow,
+		"64:ff9b::10.0.0.1": firewall.Allow,
+		"169.254.169.254":   firewall.Deny, "fd00:ec2::254": firewall.Deny, "224.0.0.1": firewall.Deny, "0.0.0.0": firewall.Deny,
 		"::ffff:10.0.0.1": firewall.Deny, "64:ff9b::169.254.169.254": firewall.Deny, "198.51.100.1": firewall.Deny,
 	} {
 		if d := p.DecideAnswer("db.internal", netip.MustParseAddr(addr)); d.Verdict != want {
@@ -167,7 +168,8 @@ func TestModesDecide(t *testing.T) {
 	} {
 		p := policy(t, firewall.Network{Mode: mode, Allow: []string{"docs.example.com"}})
 		for _, d := range []firewall.Decision{
-			p.DecideName("docs.example.com"), p.Decide("docs.example.com", addr, 443, firewall.TCP), p.DecideAnswer("docs.example.com", addr), p.DecideAlias("docs.example.com", "x.example"),
+			p.DecideName("docs.example.com"), p.Decide("docs.example.com", addr, 443, firewall.TCP), p.DecideAnswer("docs.example.com", addr),
+			p.DecideAlias("docs.example.com", "x.example"),
 		} {
 			if d.Verdict != want || !strings.Contains(d.Reason, string(mode)) {
 				t.Errorf("mode %s: %+v", mode, d)
@@ -222,7 +224,8 @@ func TestModeAuditDecides(t *testing.T) {
 			t.Errorf("Decide(%q, %q, %d, %s) = %+v, want %s by %q", tc.name, tc.addr, tc.port, tc.proto, d, tc.want, tc.rule)
 		}
 	}
-	for name, want := range map[string]string{"docs.example.com": "docs.example.com", "evil.example": firewall.RuleUnlisted, "gist.github.com": "", "x.invalid": ""} {
+	for name, want := range map[string]string{"docs.example.com": "docs.example.com", "evil.example": firewall.RuleUnlisted,
+		"gist.github.com": "", "x.invalid": ""} {
 		d := p.DecideName(name)
 		if d.Allowed() != (want != "") || want != "" && d.Rule != want {
 			t.Errorf("DecideName(%q) = %+v, want rule %q", name, d, want)
@@ -268,7 +271,8 @@ func TestModeAuditAgreesWithItsRules(t *testing.T) {
 		}
 	}
 	for first := range 256 {
-		for _, rest := range [][3]byte{{}, {64, 0, 1}, {100, 100, 200}, {168, 1, 1}, {254, 169, 254}, {16, 0, 0}, {0, 0, 8}, {18, 5, 5}, {63, 129, 16}} {
+		for _, rest := range [][3]byte{{}, {64, 0, 1}, {100, 100, 200}, {168, 1, 1}, {254, 169, 254}, {16, 0, 0}, {0, 0, 8},
+			{18, 5, 5}, {63, 129, 16}} {
 			v4 := netip.AddrFrom4([4]byte{byte(first), rest[0], rest[1], rest[2]})
 			if v4.IsLoopback() {
 				continue

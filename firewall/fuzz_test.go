@@ -12,8 +12,10 @@ import (
 func FuzzCanonicalName(f *testing.F) {
 	for _, seed := range []string{
 		"docs.example.com", "DOCS.Example.COM.", "bücher.example", "xn--bcher-kva.example", "a。b．c｡d", "ＦＵＬＬ.example", "_dmarc.example.com",
-		"r3---sn-x.example.com", "straße.example", "ß.example", "xn--", "xn--a", "127.1", "0x7f.1", "1.2.3.4", "::1", "a\x00b", "..", "-a.b", "a-.b",
-		"\u0130.example", "\u200d.example", "א.example", strings.Repeat("a.", 126) + "a", strings.Repeat("a", 64), "１２７.1", "a.0x", "xn--0x-foo.1", "\xbc",
+		"r3---sn-x.example.com", "straße.example", "ß.example", "xn--", "xn--a", "127.1", "0x7f.1", "1.2.3.4", "::1",
+		"a\x00b", "..", "-a.b", "a-.b",
+		"\u0130.example", "\u200d.example", "א.example", strings.Repeat("a.", 126) + "a", strings.Repeat("a", 64), "１２７.1",
+		"a.0x", "xn--0x-foo.1", "\xbc",
 	} {
 		f.Add(seed)
 	}
@@ -131,7 +133,8 @@ func plain(text string) []string {
 }
 
 func FuzzEntryIsNeverWiderThanItReads(f *testing.F) {
-	for _, seed := range []string{"*.example.org", "docs.example.com:22/udp", "192.0.2.0/24:8443", "[2001:db8::/32]:1", "https://x/y", "*", "0.0.0.0/0"} {
+	for _, seed := range []string{"*.example.org", "docs.example.com:22/udp", "192.0.2.0/24:8443", "[2001:db8::/32]:1",
+		"https://x/y", "*", "0.0.0.0/0"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -162,7 +165,8 @@ func FuzzEntryIsNeverWiderThanItReads(f *testing.F) {
 // Mode audit never refuses what mode allowlist lets out, never lets out what is
 // denied or not the internet, and marks exactly what the list lacks.
 func FuzzAuditAgainstAllowlist(f *testing.F) {
-	f.Add("a.example.org *.example.org 192.0.2.0/24:8443 10.0.0.0/8", "*.bad.example.org 203.0.113.0/24", "x.bad.example.org", []byte{203, 0, 113, 7}, uint16(443), true)
+	f.Add("a.example.org *.example.org 192.0.2.0/24:8443 10.0.0.0/8", "*.bad.example.org 203.0.113.0/24", "x.bad.example.org",
+		[]byte{203, 0, 113, 7}, uint16(443), true)
 	f.Add("", "", "", []byte{169, 254, 169, 254}, uint16(80), false)
 	f.Add("", "198.51.100.0/24", "", []byte{0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0, 198, 51, 100, 1}, uint16(80), false)
 	f.Fuzz(func(t *testing.T, allow, deny, name string, raw []byte, port uint16, udp bool) {
@@ -189,7 +193,8 @@ func FuzzAuditAgainstAllowlist(f *testing.F) {
 			t.Errorf("only audit lets it out, by %+v; the list says %+v", a, b)
 		case a.Allowed() && strings.Contains(b.Reason, "deny list"):
 			t.Errorf("audit lets out what is denied: %+v", a)
-		case a.Allowed() && !b.Allowed() && addr.IsValid() && (addr.IsPrivate() || addr.IsLinkLocalUnicast() || addr.IsMulticast() || addr.IsUnspecified() || addr.IsLoopback()):
+		case a.Allowed() && !b.Allowed() && addr.IsValid() &&
+			(addr.IsPrivate() || addr.IsLinkLocalUnicast() || addr.IsMulticast() || addr.IsUnspecified() || addr.IsLoopback()):
 			t.Errorf("audit opens %s: %+v", addr, a)
 		case a.Allowed() && (port == 53 || port == 853):
 			t.Errorf("audit opens port %d: %+v", port, a)
@@ -200,7 +205,8 @@ func FuzzAuditAgainstAllowlist(f *testing.F) {
 // A typed entry opens hosts on the judged port alone, covers itself, and is wider than
 // a policy without it.
 func FuzzTypedEntries(f *testing.F) {
-	for _, seed := range []string{"https://api.example.com GET,HEAD /v1/**", "git:github.com/acme/app push refs/heads/agent/*", "npm:read", "oci:ghcr.io/acme read",
+	for _, seed := range []string{"https://api.example.com GET,HEAD /v1/**", "git:github.com/acme/app push refs/heads/agent/*", "npm:read",
+		"oci:ghcr.io/acme read",
 		"https://*.example.org POST /a/* /b", "git:git.example.com/a/b/c lfs push"} {
 		f.Add(seed)
 	}

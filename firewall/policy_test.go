@@ -108,7 +108,8 @@ func TestEntriesThatCannotBeUsed(t *testing.T) {
 
 func TestAllErrorsAtOnce(t *testing.T) {
 	_, errs := firewall.NewPolicy(firewall.Network{
-		Mode: "x", Presets: []string{"y"}, Allow: []string{"*", "ok.example.com", "a b"}, Deny: []string{""}, Private: []string{"*x"}, Inbound: []int{0},
+		Mode: "x", Presets: []string{"y"}, Allow: []string{"*", "ok.example.com", "a b"}, Deny: []string{""},
+		Private: []string{"*x"}, Inbound: []int{0},
 	})
 	var got []string
 	for _, e := range errs {
@@ -124,7 +125,8 @@ func TestEntriesThatCanBeUsed(t *testing.T) {
 		Allow: []string{
 			"docs.example.com", "*.example.org", "git.example.net:22", "db.internal:5432/tcp", "quic.example.net:443/udp",
 			"192.0.2.0/24:8443", "[2001:db8::/32]:8443", "2001:db8:1::/48", "198.51.100.7", "2001:db8:2::7", "[2001:db8:3::7]",
-			"[2001:db8:4::7]:22", " spaced.example.com ", "EXAMPLE.net.", "bücher.example", "_dmarc.example.net", "db:5432", "*.internal", "*.github.io",
+			"[2001:db8:4::7]:22", " spaced.example.com ", "EXAMPLE.net.", "bücher.example", "_dmarc.example.net", "db:5432",
+			"*.internal", "*.github.io",
 		},
 		Deny:    []string{"*.zip", "10.0.0.0/8", "docs.example.com:80"},
 		Private: []string{"*.internal", "db"},

@@ -7,7 +7,8 @@ import (
 )
 
 func TestPresetsAreUsable(t *testing.T) {
-	for _, want := range []string{"anthropic", "claude-code", "github", "gitlab", "npm", "pypi", "go", "rust", "debian", "ubuntu", "docker", "vscode", "sentry",
+	for _, want := range []string{"anthropic", "claude-code", "github", "gitlab", "npm", "pypi", "go", "rust", "debian", "ubuntu",
+		"docker", "vscode", "sentry",
 		"bitbucket", "aws", "gcp", "azure", "maven", "gradle", "rubygems", "nuget", "alpine", "huggingface", "playwright"} {
 		if _, ok := Preset(want); !ok {
 			t.Errorf("no preset %s", want)
@@ -102,12 +103,17 @@ func TestAttackRentAHostUnderAPreset(t *testing.T) {
 		t.Fatal(errs)
 	}
 	for _, host := range []string{
-		"evil.s3.amazonaws.com", "evil.s3.eu-west-1.amazonaws.com", "s3.amazonaws.com", "ec2-192-0-2-1.compute-1.amazonaws.com", "x.execute-api.us-east-1.amazonaws.com",
+		"evil.s3.amazonaws.com", "evil.s3.eu-west-1.amazonaws.com", "s3.amazonaws.com", "ec2-192-0-2-1.compute-1.amazonaws.com",
+		"x.execute-api.us-east-1.amazonaws.com",
 		"x.elb.amazonaws.com", "abc.lambda-url.us-east-1.on.aws", "d1.cloudfront.net",
-		"evil.blob.core.windows.net", "evil.azurewebsites.net", "evil.azureedge.net", "evil.westeurope.cloudapp.azure.com", "evil.visualstudio.com", "dev.azure.com", "graph.microsoft.com",
-		"storage.googleapis.com", "evil.storage.googleapis.com", "firestore.googleapis.com", "www.googleapis.com", "x.run.app", "evil.appspot.com", "evil.web.app", "us-docker.pkg.dev",
-		"evil.github.io", "evil.gitlab.io", "evil.bitbucket.io", "evil.hf.space", "evil.deno.dev", "evil.pages.dev", "x.workers.dev", "evil.r2.dev",
-		"x.r2.cloudflarestorage.com", "evil.vercel.app", "evil.netlify.app", "evil.ngrok.io", "evil.trycloudflare.com", "webhook.site", "pastebin.com", "transfer.sh",
+		"evil.blob.core.windows.net", "evil.azurewebsites.net", "evil.azureedge.net", "evil.westeurope.cloudapp.azure.com",
+		"evil.visualstudio.com", "dev.azure.com", "graph.microsoft.com",
+		"storage.googleapis.com", "evil.storage.googleapis.com", "firestore.googleapis.com", "www.googleapis.com", "x.run.app",
+		"evil.appspot.com", "evil.web.app", "us-docker.pkg.dev",
+		"evil.github.io", "evil.gitlab.io", "evil.bitbucket.io", "evil.hf.space", "evil.deno.dev", "evil.pages.dev",
+		"x.workers.dev", "evil.r2.dev",
+		"x.r2.cloudflarestorage.com", "evil.vercel.app", "evil.netlify.app", "evil.ngrok.io", "evil.trycloudflare.com", "webhook.site",
+		"pastebin.com", "transfer.sh",
 	} {
 		if d := all.DecideName(host); d.Allowed() {
 			t.Errorf("%s is open by %s", host, d.Rule)

@@ -29,7 +29,8 @@ func TestAttackNumericSpellingsOfAnAddress(t *testing.T) {
 				continue
 			}
 			d := target.Decide(p)
-			if d.Allowed() || d.Rule == "" || meant != "" && !strings.Contains(d.Reason, meant) || meant == "" && strings.Contains(d.Reason, "read it as") {
+			if d.Allowed() || d.Rule == "" || meant != "" && !strings.Contains(d.Reason, meant) || meant == "" &&
+				strings.Contains(d.Reason, "read it as") {
 				t.Errorf("%s: %+v", spelling, d)
 			}
 		}

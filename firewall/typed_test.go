@@ -66,12 +66,15 @@ func TestAttackOperationPassedBy(t *testing.T) {
 		{"plain last", firewall.Network{Allow: []string{readV1, "api.example.com"}}, "allow", 0, "opens the host whole"},
 		{"in other letters", firewall.Network{Allow: []string{readV1, "API.Example.com."}}, "allow", 0, "opens the host whole"},
 		{"wildcard", firewall.Network{Allow: []string{readV1, "*.example.com"}}, "allow", 0, "*.example.com opens"},
-		{"under a typed wildcard", firewall.Network{Allow: []string{"https://*.example.com GET /**", "a.b.example.com"}}, "allow", 0, "a.b.example.com opens"},
-		{"wildcard under a typed wildcard", firewall.Network{Allow: []string{"https://*.example.com GET /**", "*.b.example.com"}}, "allow", 0, "whole"},
+		{"under a typed wildcard", firewall.Network{Allow: []string{"https://*.example.com GET /**", "a.b.example.com"}}, "allow", 0,
+			"a.b.example.com opens"},
+		{"wildcard under a typed wildcard", firewall.Network{Allow: []string{"https://*.example.com GET /**", "*.b.example.com"}}, "allow", 0,
+			"whole"},
 		{"without TLS", firewall.Network{Allow: []string{readV1, "api.example.com:80"}}, "allow", 0, "opens the host whole"},
 		{"HTTP/3", firewall.Network{Allow: []string{readV1, "api.example.com:443/udp"}}, "allow", 0, "opens the host whole"},
 		{"plain 443", firewall.Network{Allow: []string{readV1, "api.example.com:443"}}, "allow", 0, "opens the host whole"},
-		{"by a preset", firewall.Network{Presets: []string{"github"}, Allow: []string{"https://api.github.com GET /**"}}, "allow", 0, "preset:github *.github.com"},
+		{"by a preset", firewall.Network{Presets: []string{"github"}, Allow: []string{"https://api.github.com GET /**"}}, "allow", 0,
+			"preset:github *.github.com"},
 		{"guard off", firewall.Network{Guard: firewall.GuardOff, Allow: []string{readV1}}, "allow", 0, "needs the guard"},
 		{"another port", firewall.Network{Allow: []string{"https://api.example.com:8443 GET /**"}}, "allow", 0, "judged on port 443 alone"},
 		{"port of DNS", firewall.Network{Allow: []string{"https://api.example.com:853 GET /**"}}, "allow", 0, "judged on port 443 alone"},
@@ -87,7 +90,8 @@ func TestAttackOperationPassedBy(t *testing.T) {
 		{"private", firewall.Network{Private: []string{readV1}}, "private", 0, "private holds hosts"},
 		{"two hosts", firewall.Network{Allow: []string{"https://a.example.com,https://evil.example GET /**"}}, "allow", 0, ""},
 		{"a comma", firewall.Network{Allow: []string{"https://a.example.com,evil.example GET /**"}}, "allow", 0, ""},
-		{"two entries in one", firewall.Network{Allow: []string{"https://a.example.com GET /a https://evil.example POST /**"}}, "allow", 0, "is no path"},
+		{"two entries in one", firewall.Network{Allow: []string{"https://a.example.com GET /a https://evil.example POST /**"}},
+			"allow", 0, "is no path"},
 		{"a line break", firewall.Network{Allow: []string{"https://a.example.com GET /a\n/**"}}, "allow", 0, "cannot see"},
 		{"a tab", firewall.Network{Allow: []string{"https://a.example.com GET /a\t/**"}}, "allow", 0, "cannot see"},
 		{"a space that is none", firewall.Network{Allow: []string{"https://a.example.com GET /a\u00a0/**"}}, "allow", 0, "cannot see"},
@@ -128,7 +132,8 @@ func TestAttackOperationPassedByWhatIsAdded(t *testing.T) {
 		}
 	}
 	github := policy(t, firewall.Network{Allow: []string{"https://api.github.com GET /**"}})
-	if p, errs := github.With(firewall.Network{Presets: []string{"npm", "github"}}); p != nil || len(errs) != 1 || errs[0].List != "presets" || errs[0].Index != 1 {
+	if p, errs := github.With(firewall.Network{Presets: []string{"npm", "github"}}); p != nil || len(errs) != 1 ||
+		errs[0].List != "presets" || errs[0].Index != 1 {
 		t.Errorf("%+v", errs)
 	}
 	plain := policy(t, firewall.Network{Allow: []string{"*.example.com"}})
@@ -212,7 +217,8 @@ func TestReviewOfTypedEntries(t *testing.T) {
 			[]string{"allow[0] covered by " + readV1, "allow[2] listed already"}},
 		{firewall.Network{Allow: []string{readV1}, Deny: []string{"*.example.com"}}, []string{"allow[0] no effect: *.example.com in deny wins"}},
 		{firewall.Network{Allow: []string{"https://*.github.io GET /**"}}, []string{"allow[0] anybody can have a host"}},
-		{firewall.Network{Allow: []string{"https://git.example.com GET /**", "git.example.com:22"}}, []string{"allow[0] git.example.com:22 opens 22/tcp there"}},
+		{firewall.Network{Allow: []string{"https://git.example.com GET /**", "git.example.com:22"}},
+			[]string{"allow[0] git.example.com:22 opens 22/tcp there"}},
 	} {
 		var got []string
 		for _, e := range policy(t, tc.n).Review() {

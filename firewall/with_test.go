@@ -12,9 +12,11 @@ import (
 // A policy that got entries by With decides as one that was made of all of them,
 // and the one that it was made from decides as before.
 func TestWithAddsAndChangesNothingElse(t *testing.T) {
-	names := []string{"a.example", "*.a.example", "b.a.example", "b.a.example:22", "*.b.a.example:8443", "192.0.2.0/24:443", "192.0.2.7", "[2001:db8::/32]:443"}
+	names := []string{"a.example", "*.a.example", "b.a.example", "b.a.example:22", "*.b.a.example:8443", "192.0.2.0/24:443",
+		"192.0.2.7", "[2001:db8::/32]:443"}
 	hosts := []string{"a.example", "b.a.example", "c.b.a.example", "x.example"}
-	addrs := []netip.Addr{netip.MustParseAddr("192.0.2.7"), netip.MustParseAddr("192.0.2.8"), netip.MustParseAddr("2001:db8::1"), netip.MustParseAddr("10.0.0.1")}
+	addrs := []netip.Addr{netip.MustParseAddr("192.0.2.7"), netip.MustParseAddr("192.0.2.8"), netip.MustParseAddr("2001:db8::1"),
+		netip.MustParseAddr("10.0.0.1")}
 	random := rand.New(rand.NewPCG(1, 2))
 	some := func(from []string) (out []string) {
 		for _, s := range from {
@@ -78,7 +80,8 @@ func TestWithAddsAndChangesNothingElse(t *testing.T) {
 
 func TestWithRefusesAsNewPolicy(t *testing.T) {
 	base, _ := firewall.NewPolicy(firewall.Network{Allow: []string{"a.example"}})
-	if p, bad := base.With(firewall.Network{Allow: []string{"b.example", "*"}}); p != nil || len(bad) != 1 || bad[0].Index != 1 || bad[0].List != "allow" {
+	if p, bad := base.With(firewall.Network{Allow: []string{"b.example", "*"}}); p != nil || len(bad) != 1 || bad[0].Index != 1 ||
+		bad[0].List != "allow" {
 		t.Errorf("got %v, %v", p, bad)
 	}
 }

@@ -80,7 +80,8 @@ func TestTheImageIsASandbox(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if file.Architecture != arch || file.OS != "linux" || file.Config.User != "root" || !slices.Equal(file.Config.Cmd, []string{"sleep", "infinity"}) ||
+		if file.Architecture != arch || file.OS != "linux" || file.Config.User != "root" ||
+			!slices.Equal(file.Config.Cmd, []string{"sleep", "infinity"}) ||
 			strings.Join(file.Config.Entrypoint, " ") != "/usr/local/sbin/sbx-init run --policy /etc/sbx/sandbox.jsonc --user agent --" ||
 			!slices.Contains(file.Config.Env, "DISABLE_AUTOUPDATER=1") || file.Created.Unix() != 1_700_000_000 {
 			t.Errorf("%s: the configuration is %+v", arch, file)
@@ -122,11 +123,13 @@ func TestTheImageIsASandbox(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[arch]; program.Machine != want || headers["usr/local/sbin/sbx-init"].Mode != 0o755 {
+		if want := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[arch]; program.Machine != want ||
+			headers["usr/local/sbin/sbx-init"].Mode != 0o755 {
 			t.Errorf("%s: sbx-init is for %s", arch, program.Machine)
 		}
 		headers, contents = unpack(t, layers[4])
-		if headers["usr/local/bin/claude"].Linkname != "/package/claude" || !bytes.Equal(contents["etc/sbx/sandbox.jsonc"], s.Policy) || headers["etc/sbx/sandbox.jsonc"].Mode != 0o644 {
+		if headers["usr/local/bin/claude"].Linkname != "/package/claude" || !bytes.Equal(contents["etc/sbx/sandbox.jsonc"], s.Policy) ||
+			headers["etc/sbx/sandbox.jsonc"].Mode != 0o644 {
 			t.Errorf("%s: the configuration layer holds %+v", arch, headers)
 		}
 		for name, h := range headers {
@@ -139,7 +142,8 @@ func TestTheImageIsASandbox(t *testing.T) {
 	if err := json.Unmarshal(a.Index.Raw, &index); err != nil {
 		t.Fatal(err)
 	}
-	for key, want := range map[string]string{"title": "sandbox", "version": "1.2.3", "revision": "abc", "source": "https://example.com/r", "licenses": "Apache-2.0", "created": "2023-11-14T22:13:20Z"} {
+	for key, want := range map[string]string{"title": "sandbox", "version": "1.2.3", "revision": "abc", "source": "https://example.com/r",
+		"licenses": "Apache-2.0", "created": "2023-11-14T22:13:20Z"} {
 		if got := index.Annotations["org.opencontainers.image."+key]; got != want {
 			t.Errorf("annotation %s is %q, want %q", key, got, want)
 		}
@@ -279,7 +283,8 @@ func TestOutputsAreReadByOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, kind := range []string{"oci-archive:", "docker-archive:"} {
-		if out, err := exec.Command(skopeo, "inspect", kind+file).CombinedOutput(); err != nil || !bytes.Contains(out, []byte(`"Architecture": "amd64"`)) {
+		if out, err := exec.Command(skopeo, "inspect", kind+file).CombinedOutput(); err != nil ||
+			!bytes.Contains(out, []byte(`"Architecture": "amd64"`)) {
 			t.Errorf("skopeo reads %s as %v: %s", kind, err, out)
 		}
 	}
@@ -288,7 +293,8 @@ func TestOutputsAreReadByOthers(t *testing.T) {
 	if err != nil || back.Index.Digest != a.Index.Digest || len(back.Images) != 2 {
 		t.Errorf("read back as %s, %v", back.Index.Digest, err)
 	}
-	if l, err := MakeLock(ctx, m, LockOptions{Bases: []string{"oci:" + dir + ":sandbox"}, NoClaude: true}); err != nil || l.Base.Digest != a.Index.Digest || len(l.Base.Platforms) != 2 {
+	if l, err := MakeLock(ctx, m, LockOptions{Bases: []string{"oci:" + dir + ":sandbox"}, NoClaude: true}); err != nil ||
+		l.Base.Digest != a.Index.Digest || len(l.Base.Platforms) != 2 {
 		t.Errorf("as a base: %+v, %v", l.Base, err)
 	}
 	full := t.TempDir()
@@ -326,11 +332,14 @@ func TestWithoutClaudeHoldsNothingOfIt(t *testing.T) {
 // A base's metadata is somebody else's; the editor would add what it asks for
 // to what the sandbox has.
 func TestBaseMetadataLendsNoRights(t *testing.T) {
-	old := `[{"id":"feature"},{"privileged":true,"capAdd":["SYS_ADMIN"],"securityOpt":["seccomp=unconfined"],"mounts":["type=bind,source=/var/run/docker.sock,target=/var/run/docker.sock"],"entrypoint":"/evil","containerUser":"root","remoteUser":"root","overrideCommand":true,"customizations":{"vscode":{"extensions":["a.b"]}}}]`
+	old := `[{"id":"feature"},{"privileged":true,"capAdd":["SYS_ADMIN"],"securityOpt":["seccomp=unconfined"],"mounts":["type=bind,` +
+		`source=/var/run/docker.sock,target=/var/run/docker.sock"],"entrypoint":"/evil","containerUser":"root","remoteUser":"root",` +
+		`"overrideCommand":true,"customizations":{"vscode":{"extensions":["a.b"]}}}]`
 	c, err := containerConfig(v1.Config{
 		Labels: map[string]string{metadataLabel: old, "org.opencontainers.image.source": "https://example.com/base", "maintainer": "x"},
 		Env:    []string{"PATH=/bin", "DISABLE_UPDATES=0"}, Entrypoint: []string{"/evil"}, User: "1000", OnBuild: []string{"RUN evil"},
-		Healthcheck: &v1.HealthConfig{Test: []string{"CMD", "evil"}}, ExposedPorts: map[string]struct{}{"80/tcp": {}}, Volumes: map[string]struct{}{"/etc": {}},
+		Healthcheck: &v1.HealthConfig{Test: []string{"CMD", "evil"}}, ExposedPorts: map[string]struct{}{"80/tcp": {}},
+		Volumes: map[string]struct{}{"/etc": {}},
 	}, map[string]string{"org.opencontainers.image.title": "t"})
 	if err != nil {
 		t.Fatal(err)
@@ -350,10 +359,12 @@ func TestBaseMetadataLendsNoRights(t *testing.T) {
 	if len(entries) != 3 || last["remoteUser"] != "agent" || last["overrideCommand"] != false || entries[1]["customizations"] == nil {
 		t.Errorf("the metadata is %s", c.Labels[metadataLabel])
 	}
-	if c.Labels["org.opencontainers.image.source"] != "" || c.Labels["maintainer"] != "x" || c.Labels["org.opencontainers.image.title"] != "t" {
+	if c.Labels["org.opencontainers.image.source"] != "" || c.Labels["maintainer"] != "x" ||
+		c.Labels["org.opencontainers.image.title"] != "t" {
 		t.Errorf("the labels are %v", c.Labels)
 	}
-	if c.Entrypoint[0] != "/usr/local/sbin/sbx-init" || c.User != "root" || c.OnBuild != nil || c.Healthcheck != nil || c.ExposedPorts != nil || c.Volumes != nil || slices.Contains(c.Env, "DISABLE_UPDATES=0") {
+	if c.Entrypoint[0] != "/usr/local/sbin/sbx-init" || c.User != "root" || c.OnBuild != nil || c.Healthcheck != nil ||
+		c.ExposedPorts != nil || c.Volumes != nil || slices.Contains(c.Env, "DISABLE_UPDATES=0") {
 		t.Errorf("the configuration is %+v", c)
 	}
 	if _, err := mergeMetadata(`"text"`); err == nil {

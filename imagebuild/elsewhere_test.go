@@ -25,7 +25,9 @@ func buildElsewhere(text []byte) error {
 		Store: s, NPM: npm.Registry{URL: os.Getenv("SBX_TEST_NPM"), HTTP: http.DefaultClient}, Registry: offline(), Init: smallInit,
 		Notice: func(string, ...any) {},
 	}
-	a, err := Assemble(m, Spec{Lock: l, Policy: []byte(`{"network":{"mode":"none"}}`), About: About{Title: "sandbox", Version: "1.2.3", Revision: "abc", Source: "https://example.com/r", Licenses: "Apache-2.0"}})
+	a, err := Assemble(m,
+		Spec{Lock: l, Policy: []byte(`{"network":{"mode":"none"}}`),
+			About: About{Title: "sandbox", Version: "1.2.3", Revision: "abc", Source: "https://example.com/r", Licenses: "Apache-2.0"}})
 	if err != nil {
 		return err
 	}

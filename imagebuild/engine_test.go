@@ -89,7 +89,8 @@ func TestDockerfileCopiesTheCarriedInit(t *testing.T) {
 	e := connect(t)
 	for name, classic := range map[string]bool{"buildkit": false, "classic": true} {
 		t.Run(name, func(t *testing.T) {
-			id, output, err := buildWith(t, e, BuildOptions{Tag: "sbx-imagebuild-test:copy-" + name, Classic: classic}, "FROM scratch\nCOPY --from="+release.InitImage()+" /sbx-init /usr/local/sbin/sbx-init\nENTRYPOINT [\"/usr/local/sbin/sbx-init\"]\n")
+			id, output, err := buildWith(t, e, BuildOptions{Tag: "sbx-imagebuild-test:copy-" + name, Classic: classic},
+				"FROM scratch\nCOPY --from="+release.InitImage()+" /sbx-init /usr/local/sbin/sbx-init\nENTRYPOINT [\"/usr/local/sbin/sbx-init\"]\n")
 			if err != nil {
 				t.Fatalf("%v\n%s", err, output)
 			}
@@ -122,7 +123,8 @@ func TestFailingStepIsShown(t *testing.T) {
 				t.Errorf("an unknown instruction gives %v", err)
 			}
 			_, output, err = buildWith(t, e, o, failing)
-			if err == nil || !strings.Contains(err.Error(), "the step said last:\nsbx-init: error: ") || !strings.Contains(output, "sbx-init: error: ") {
+			if err == nil || !strings.Contains(err.Error(), "the step said last:\nsbx-init: error: ") ||
+				!strings.Contains(output, "sbx-init: error: ") {
 				t.Errorf("the error is %v; the output:\n%s", err, output)
 			}
 		})
@@ -132,7 +134,8 @@ func TestFailingStepIsShown(t *testing.T) {
 // A build that needs a secret is told who can give it one.
 func TestASecretIsTheDockerCommands(t *testing.T) {
 	e := connect(t)
-	_, _, err := buildWith(t, e, BuildOptions{}, "FROM scratch\nCOPY --from="+release.InitImage()+" /sbx-init /sbx-init\nRUN --mount=type=secret,id=token [\"/sbx-init\", \"version\"]\n")
+	_, _, err := buildWith(t, e, BuildOptions{},
+		"FROM scratch\nCOPY --from="+release.InitImage()+" /sbx-init /sbx-init\nRUN --mount=type=secret,id=token [\"/sbx-init\", \"version\"]\n")
 	if err == nil || !strings.Contains(diag.HintOf(err), "docker build --secret") {
 		t.Errorf("the error is %v, its hint %q", err, diag.HintOf(err))
 	}
@@ -144,7 +147,8 @@ func TestPushPullRun(t *testing.T) {
 	addr := registrytest.Start(t)
 	ctx := context.Background()
 	const local = "sbx-imagebuild-test:push"
-	if _, out, err := build(t, e, local, "FROM scratch\nCOPY --from="+release.InitImage()+" /sbx-init /sbx-init\nLABEL mark=one\nENTRYPOINT [\"/sbx-init\"]\n"); err != nil {
+	if _, out, err := build(t, e, local,
+		"FROM scratch\nCOPY --from="+release.InitImage()+" /sbx-init /sbx-init\nLABEL mark=one\nENTRYPOINT [\"/sbx-init\"]\n"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	m := testMaterials(t, "")
@@ -177,7 +181,8 @@ func TestPushPullRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if image.Labels["mark"] != "one" || image.Labels["org.opencontainers.image.version"] != "1.2.3" || image.Labels["org.opencontainers.image.created"] == "" {
+		if image.Labels["mark"] != "one" || image.Labels["org.opencontainers.image.version"] != "1.2.3" ||
+			image.Labels["org.opencontainers.image.created"] == "" {
 			t.Errorf("%s: the labels are %v", ref, image.Labels)
 		}
 		runInit(t, e, pulled.Ref)
@@ -188,7 +193,8 @@ func TestPullSaysWhatIsWrong(t *testing.T) {
 	e := connect(t)
 	addr := registrytest.Start(t)
 	ctx := context.Background()
-	if _, err := Pull(ctx, e, offline(), addr+"/me/none:v1", PullOptions{}); !errors.Is(err, registry.ErrNotFound) || !strings.Contains(diag.HintOf(err), "docker login") {
+	if _, err := Pull(ctx, e, offline(), addr+"/me/none:v1", PullOptions{}); !errors.Is(err, registry.ErrNotFound) ||
+		!strings.Contains(diag.HintOf(err), "docker login") {
 		t.Errorf("a missing image: %v with hint %q", err, diag.HintOf(err))
 	}
 	info, err := e.Info(ctx)
@@ -207,7 +213,8 @@ func TestPullSaysWhatIsWrong(t *testing.T) {
 	if _, err := registry.Push(ctx, c, a, registry.PushOptions{Tags: []tags.Tag{{Name: "v1"}}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Pull(ctx, e, offline(), addr+"/me/other:v1", PullOptions{}); !errors.Is(err, ErrPlatform) || !strings.Contains(err.Error(), "linux/"+info.Arch) {
+	if _, err := Pull(ctx, e, offline(), addr+"/me/other:v1", PullOptions{}); !errors.Is(err, ErrPlatform) ||
+		!strings.Contains(err.Error(), "linux/"+info.Arch) {
 		t.Errorf("an image for %s: %v", other, err)
 	}
 }
@@ -222,7 +229,8 @@ func TestInitArtifactHoldsTheProgramAndNothingElse(t *testing.T) {
 		for _, image := range a.Images {
 			headers, contents := unpack(t, image.Blobs[1])
 			h := headers["sbx-init"]
-			if len(headers) != 1 || h.Mode != 0o755 || h.Uid != 0 || h.Gid != 0 || !h.ModTime.Equal(epoch) || string(contents["sbx-init"]) != binary {
+			if len(headers) != 1 || h.Mode != 0o755 || h.Uid != 0 || h.Gid != 0 || !h.ModTime.Equal(epoch) ||
+				string(contents["sbx-init"]) != binary {
 				t.Errorf("the program is packed as %+v", headers)
 			}
 		}

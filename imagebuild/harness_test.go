@@ -65,7 +65,8 @@ func rootfs(t testing.TB, arch string) string {
 		"etc/passwd": "root:x:0:0:root:/root:/bin/bash\nnode:x:1000:1000::/home/node:/bin/bash\n",
 		"etc/group":  "root:x:0:\nshadow:x:42:\nnode:x:1000:\nsudo:x:27:node,root\n",
 		"etc/shadow": "root:*:1::::::\nnode:secret:1::::::\n",
-		"var/lib/dpkg/status": "Package: bash\nStatus: install ok installed\nMaintainer: A <a@example.com>\nArchitecture: " + arch + "\nVersion: 5.2-1+b2\n\n" +
+		"var/lib/dpkg/status": "Package: bash\nStatus: install ok installed\nMaintainer: A <a@example.com>\nArchitecture: " + arch +
+			"\nVersion: 5.2-1+b2\n\n" +
 			"Package: gone\nStatus: deinstall ok config-files\nArchitecture: " + arch + "\nVersion: 1\n\n" +
 			"Package: iptables\nStatus: install ok installed\nArchitecture: " + arch + "\nVersion: 1:1.8.9-2\nDescription: rules\n for packets\n",
 		"usr/bin/su": "the program su",
@@ -175,7 +176,8 @@ func testLock(t testing.TB, m Materials) lock.Lock {
 }
 
 func testSpec(t testing.TB, m Materials) Spec {
-	return Spec{Lock: testLock(t, m), Policy: []byte(`{"network":{"mode":"none"}}`), About: About{Title: "sandbox", Version: "1.2.3", Revision: "abc", Source: "https://example.com/r", Licenses: "Apache-2.0"}}
+	return Spec{Lock: testLock(t, m), Policy: []byte(`{"network":{"mode":"none"}}`),
+		About: About{Title: "sandbox", Version: "1.2.3", Revision: "abc", Source: "https://example.com/r", Licenses: "Apache-2.0"}}
 }
 
 // carriedInit is the real sbx-init.

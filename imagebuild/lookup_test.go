@@ -39,7 +39,8 @@ func TestLookupTellsNoRegistryWhatItMustNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("DOCKER_HOST", "unix:///nonexistent.sock")
-	for _, c := range []struct{ online, private, asks bool }{{false, false, false}, {false, true, false}, {true, true, false}, {true, false, true}} {
+	for _, c := range []struct{ online, private, asks bool }{{false, false, false}, {false, true, false},
+		{true, true, false}, {true, false, true}} {
 		asked.Store(0)
 		l := Lookup{Registries: offline(), Online: c.online}
 		config, err := l.Config(t.Context(), ref.Name(), c.private)

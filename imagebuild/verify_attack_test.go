@@ -62,7 +62,8 @@ func TestAttackAnImageSwappedBehindItsTag(t *testing.T) {
 			f.Config.Labels[metadataLabel] = string(text)
 		}
 	}
-	locked, alone := VerifyOptions{Lock: &s.Lock, Sandbox: true, Platform: "linux/amd64"}, VerifyOptions{Sandbox: true, Platform: "linux/amd64"}
+	locked, alone := VerifyOptions{Lock: &s.Lock, Sandbox: true, Platform: "linux/amd64"}, VerifyOptions{Sandbox: true,
+		Platform: "linux/amd64"}
 	for name, try := range map[string]struct {
 		at      int
 		entries []layer.Entry
@@ -70,23 +71,41 @@ func TestAttackAnImageSwappedBehindItsTag(t *testing.T) {
 		o       VerifyOptions
 		want    string // "" = nothing is wrong
 	}{
-		"nothing":                         {top - 1, []layer.Entry{one}, nil, locked, ""},
-		"another policy":                  {top, append([]layer.Entry{{Path: policyPath, Data: []byte(`{"network": {"mode": "none"}}`)}}, slices.Delete(slices.Clone(files), 1, 2)...), nil, locked, ""},
-		"another policy than wanted":      {top, append([]layer.Entry{{Path: policyPath, Data: []byte(`{"network": {"mode": "none"}}`)}}, slices.Delete(slices.Clone(files), 1, 2)...), nil, VerifyOptions{Lock: &s.Lock, Policy: s.Policy, Platform: "linux/amd64"}, "policy linux/amd64"},
-		"another sbx-init":                {top - 1, []layer.Entry{{Path: initPath, Mode: 0o755, Data: []byte("\x7fELF evil")}}, nil, locked, "sbx-init linux/amd64"},
-		"sbx-init lends root's rights":    {top - 1, []layer.Entry{{Path: initPath, Mode: 0o4755, Data: program}}, nil, locked, "sbx-init linux/amd64"},
-		"a file beside sbx-init":          {top - 1, []layer.Entry{one, {Path: "usr/local/sbin/iptables-restore", Mode: 0o755, Data: []byte("#!/bin/true\n")}}, nil, locked, "sbx-init linux/amd64"},
-		"another claude":                  {top, append([]layer.Entry{{Path: claudePath, Mode: 0o755, Data: []byte("#!/bin/sh\n")}}, files[:3]...), nil, locked, "configuration files linux/amd64"},
-		"sbx-init by a later layer":       {top, append([]layer.Entry{{Path: initPath, Mode: 0o755, Data: []byte("evil")}}, files...), nil, locked, "configuration files linux/amd64"},
-		"a policy of the agent's user":    {top, append([]layer.Entry{{Path: policyPath, UID: 1000, Data: s.Policy}}, slices.Delete(slices.Clone(files), 1, 2)...), nil, locked, "configuration files linux/amd64"},
-		"a library before each program":   {-1, nil, func(f *v1.ConfigFile) { f.Config.Env = append(f.Config.Env, "LD_PRELOAD=/package/claude") }, locked, "settings linux/amd64"},
-		"a health check beside the walls": {-1, nil, func(f *v1.ConfigFile) { f.Config.Healthcheck = &v1.HealthConfig{Test: []string{"CMD", "/x"}} }, locked, "settings linux/amd64"},
-		"the engine's socket":             {-1, nil, label(`{"mounts":["type=bind,source=/var/run/docker.sock,target=/s"]}`), alone, "dev container metadata"},
-		"every capability":                {-1, nil, label(`{"capAdd":["ALL"]}`), alone, "dev container metadata"},
-		"a capability in our entry":       {-1, nil, last("capAdd", `["NET_ADMIN","SYS_ADMIN"]`), alone, "dev container metadata"},
-		"no filter of system calls":       {-1, nil, last("securityOpt", `["no-new-privileges","seccomp=unconfined"]`), alone, "dev container metadata"},
-		"the host's root":                 {-1, nil, last("mounts", `[{"type":"bind","source":"/","target":"/host"}]`), alone, "dev container metadata"},
-		"an entry point of its own":       {-1, nil, label(`{"entrypoint":"/x"}`), alone, "dev container metadata"},
+		"nothing": {top - 1, []layer.Entry{one}, nil, locked, ""},
+		"another policy": {top,
+			append([]layer.Entry{{Path: policyPath, Data: []byte(`{"network": {"mode": "none"}}`)}}, slices.Delete(slices.Clone(files), 1, 2)...),
+			nil, locked, ""},
+		"another policy than wanted": {top,
+			append([]layer.Entry{{Path: policyPath, Data: []byte(`{"network": {"mode": "none"}}`)}}, slices.Delete(slices.Clone(files), 1, 2)...),
+			nil, VerifyOptions{Lock: &s.Lock, Policy: s.Policy, Platform: "linux/amd64"}, "policy linux/amd64"},
+		"another sbx-init": {top - 1, []layer.Entry{{Path: initPath, Mode: 0o755, Data: []byte("\x7fELF evil")}}, nil, locked,
+			"sbx-init linux/amd64"},
+		"sbx-init lends root's rights": {top - 1, []layer.Entry{{Path: initPath, Mode: 0o4755, Data: program}}, nil, locked,
+			"sbx-init linux/amd64"},
+		"a file beside sbx-init": {top - 1,
+			[]layer.Entry{one, {Path: "usr/local/sbin/iptables-restore", Mode: 0o755, Data: []byte("#!/bin/true\n")}}, nil, locked,
+			"sbx-init linux/amd64"},
+		"another claude": {top,
+			append([]layer.Entry{{Path: claudePath, Mode: 0o755, Data: []byte("#!/bin/sh\n")}}, files[:3]...), nil, locked,
+			"configuration files linux/amd64"},
+		"sbx-init by a later layer": {top, append([]layer.Entry{{Path: initPath, Mode: 0o755, Data: []byte("evil")}}, files...), nil,
+			locked, "configuration files linux/amd64"},
+		"a policy of the agent's user": {top,
+			append([]layer.Entry{{Path: policyPath, UID: 1000, Data: s.Policy}}, slices.Delete(slices.Clone(files), 1, 2)...), nil, locked,
+			"configuration files linux/amd64"},
+		"a library before each program": {-1, nil, func(f *v1.ConfigFile) { f.Config.Env = append(f.Config.Env, "LD_PRELOAD=/package/claude") },
+			locked, "settings linux/amd64"},
+		"a health check beside the walls": {-1, nil,
+			func(f *v1.ConfigFile) { f.Config.Healthcheck = &v1.HealthConfig{Test: []string{"CMD", "/x"}} }, locked, "settings linux/amd64"},
+		"the engine's socket": {-1, nil, label(`{"mounts":["type=bind,source=/var/run/docker.sock,target=/s"]}`), alone,
+			"dev container metadata"},
+		"every capability":          {-1, nil, label(`{"capAdd":["ALL"]}`), alone, "dev container metadata"},
+		"a capability in our entry": {-1, nil, last("capAdd", `["NET_ADMIN","SYS_ADMIN"]`), alone, "dev container metadata"},
+		"no filter of system calls": {-1, nil, last("securityOpt", `["no-new-privileges","seccomp=unconfined"]`), alone,
+			"dev container metadata"},
+		"the host's root": {-1, nil, last("mounts", `[{"type":"bind","source":"/","target":"/host"}]`), alone,
+			"dev container metadata"},
+		"an entry point of its own": {-1, nil, label(`{"entrypoint":"/x"}`), alone, "dev container metadata"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file, err := base.ReadConfig(t.Context(), good)

@@ -30,7 +30,8 @@ var agent = Account{UID: 54321, GID: 54321, Groups: []int{54321, 54322}, Name: "
 var jobs = map[string]func(args []string) error{
 	"job-run": func(args []string) error { // COMMAND, as the agent
 		i := newInit()
-		return i.Run(append(append([]string{"self", "job-become"}, agent.IDs()...), args...), agent.Environ(os.Environ()), func() error { return nil })
+		return i.Run(append(append([]string{"self", "job-become"}, agent.IDs()...), args...), agent.Environ(os.Environ()),
+			func() error { return nil })
 	},
 	"job-become": func(args []string) error {
 		a, err := ParseIDs(args[:3])
@@ -49,7 +50,8 @@ var jobs = map[string]func(args []string) error{
 		return i.Run(append(append([]string{"self", "job-become"}, agent.IDs()...), args...), os.Environ(), func() error { return nil })
 	},
 	"job-unready": func(args []string) error {
-		return newInit().Run(append(append([]string{"self", "job-become"}, agent.IDs()...), args...), os.Environ(), func() error { return errors.New("not ready") })
+		return newInit().Run(append(append([]string{"self", "job-become"}, agent.IDs()...), args...), os.Environ(),
+			func() error { return errors.New("not ready") })
 	},
 	"job-serve": func([]string) error {
 		i := newInit()
@@ -177,7 +179,8 @@ func TestRunPassesSignalsOn(t *testing.T) {
 // The command ignores every signal that it can, and has children that start
 // others, while a watch ends everything.
 func TestAWatchEndsEverything(t *testing.T) {
-	cmd, _, errOut := self(t, "job-watched", "sh", "-c", `trap '' HUP INT TERM USR1; grow() { sleep 20 & (sleep 20; grow) & }; grow; grow; echo started >&2; while :; do sleep 1; done`)
+	cmd, _, errOut := self(t, "job-watched", "sh", "-c",
+		`trap '' HUP INT TERM USR1; grow() { sleep 20 & (sleep 20; grow) & }; grow; grow; echo started >&2; while :; do sleep 1; done`)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +232,8 @@ func TestIDsAreReadAgain(t *testing.T) {
 	if err != nil || got.UID != agent.UID || got.GID != agent.GID || fmt.Sprint(got.Groups) != fmt.Sprint(agent.Groups) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	for _, bad := range [][]string{nil, {"1", "1"}, {"0", "1", ""}, {"-1", "1", ""}, {"4294967295", "1", ""}, {"1", "x", ""}, {"1", "1", "1,y"}} {
+	for _, bad := range [][]string{nil, {"1", "1"}, {"0", "1", ""}, {"-1", "1", ""}, {"4294967295", "1", ""},
+		{"1", "x", ""}, {"1", "1", "1,y"}} {
 		if a, err := ParseIDs(bad); err == nil {
 			t.Errorf("%q: %+v", bad, a)
 		}

@@ -18,7 +18,8 @@ import (
 
 func TestAttackPrivilegesThatStay(t *testing.T) {
 	good := "Name:\tx\nUid:\t1000\t1000\t1000\t1000\nGid:\t1000\t1000\t1000\t1000\n" +
-		"CapInh:\t0000000000000000\nCapPrm:\t0000000000000000\nCapEff:\t0000000000000000\nCapBnd:\t0000000000000000\nCapAmb:\t0000000000000000\nNoNewPrivs:\t1\n"
+		"CapInh:\t0000000000000000\nCapPrm:\t0000000000000000\nCapEff:\t0000000000000000\nCapBnd:\t0000000000000000\n" +
+		"CapAmb:\t0000000000000000\nNoNewPrivs:\t1\n"
 	a := Account{UID: 1000, GID: 1000}
 	if err := provePowerless(good, a); err != nil {
 		t.Fatal(err)
@@ -101,11 +102,14 @@ func TestSocketFilterOfEveryMachine(t *testing.T) {
 			args []uint32
 			want int
 		}{
-			{"SOCKET", []uint32{unix.AF_INET}, allow}, {"SOCKET", []uint32{unix.AF_UNIX}, allow}, {"SOCKET", []uint32{unix.AF_NETLINK, 0, unix.NETLINK_ROUTE}, allow},
-			{"SOCKET", []uint32{unix.AF_VSOCK}, refused | int(unix.EAFNOSUPPORT)}, {"SOCKETPAIR", []uint32{unix.AF_TIPC}, refused | int(unix.EAFNOSUPPORT)},
+			{"SOCKET", []uint32{unix.AF_INET}, allow}, {"SOCKET", []uint32{unix.AF_UNIX}, allow},
+			{"SOCKET", []uint32{unix.AF_NETLINK, 0, unix.NETLINK_ROUTE}, allow},
+			{"SOCKET", []uint32{unix.AF_VSOCK}, refused | int(unix.EAFNOSUPPORT)},
+			{"SOCKETPAIR", []uint32{unix.AF_TIPC}, refused | int(unix.EAFNOSUPPORT)},
 			{"SOCKET", []uint32{unix.AF_NETLINK, 0, unix.NETLINK_NETFILTER}, refused | int(unix.EPROTONOSUPPORT)},
 			{"PRLIMIT64", []uint32{0}, allow}, {"PRLIMIT64", []uint32{1}, refused | int(unix.EPERM)},
-			{"IO_URING_SETUP", nil, refused | int(unix.ENOSYS)}, {"IO_URING_ENTER", nil, refused | int(unix.ENOSYS)}, {"IO_URING_REGISTER", nil, refused | int(unix.ENOSYS)}, {"IO_SETUP", nil, refused | int(unix.ENOSYS)},
+			{"IO_URING_SETUP", nil, refused | int(unix.ENOSYS)}, {"IO_URING_ENTER", nil, refused | int(unix.ENOSYS)},
+			{"IO_URING_REGISTER", nil, refused | int(unix.ENOSYS)}, {"IO_SETUP", nil, refused | int(unix.ENOSYS)},
 			{"READ", nil, allow}, {"EXECVE", nil, allow}, {"CLONE3", nil, allow},
 		} {
 			if got := verdict(audit.arch, call(c.name), c.args...); got != c.want {

@@ -15,7 +15,8 @@ import (
 )
 
 // whoAmI is what programs ask of the lists of users and groups.
-const whoAmI = `whoami; id -un; id -gn; python3 -c 'import pwd, os; print(pwd.getpwuid(os.getuid()).pw_dir)'; echo ~agent; touch ~/x made && stat -c %u made`
+const whoAmI = `whoami; id -un; id -gn; python3 -c 'import pwd, os; print(pwd.getpwuid(os.getuid()).pw_dir)'; echo ~agent; ` +
+	`touch ~/x made && stat -c %u made`
 
 // projectOf is a project that belongs to a user.
 func projectOf(t *testing.T, uid int) (dir string) {
@@ -65,7 +66,8 @@ func TestAttackListsOfUsersOfAnImage(t *testing.T) {
 				t.Fatalf("%v: %s", err, out)
 			}
 			t.Cleanup(func() { _ = exec.Command("docker", "rmi", "-f", tag).Run() })
-			tr := (&trial{options: shell(whoAmI + "; wc -l </etc/passwd; echo x >>/etc/passwd || echo closed"), dir: projectOf(t, 1000), image: tag}).run(t, e)
+			tr := (&trial{options: shell(whoAmI + "; wc -l </etc/passwd; echo x >>/etc/passwd || echo closed"),
+				dir: projectOf(t, 1000), image: tag}).run(t, e)
 			want := "agent\nagent\nagent\n/home/agent\n/home/agent\n1000\n3\nclosed\n"
 			if tr.err != nil || tr.stdout.String() != want {
 				t.Errorf("%v: %q, want %q; %s", tr.err, tr.stdout.String(), want, tr.stderr.String())

@@ -102,7 +102,8 @@ curl -sS --max-time 3 http://%[1]s:%[2]d/
 echo x > /dev/udp/%[1]s/%[3]d
 python3 - <<'PY'
 import socket
-for family, kind, proto in ((socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP), (socket.AF_PACKET, socket.SOCK_RAW, 0), (socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP)):
+for family, kind, proto in ((socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP), (socket.AF_PACKET, socket.SOCK_RAW, 0), `+
+		`(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP)):
     try:
         s = socket.socket(family, kind, proto)
         s.sendto(b"x", ("%[1]s", %[3]d))
@@ -115,7 +116,8 @@ PY
 
 func TestControlTheOutsideIsReachableWhenAllowed(t *testing.T) {
 	e, o := connect(t), newOutside(t)
-	tr := (&trial{options: allow(shell(fmt.Sprintf("curl -sS --max-time 5 http://%s:%d/", o.addr, o.tcp)), fmt.Sprintf("%s:%d", o.addr, o.tcp))}).run(t, e)
+	tr := (&trial{options: allow(shell(fmt.Sprintf("curl -sS --max-time 5 http://%s:%d/", o.addr, o.tcp)),
+		fmt.Sprintf("%s:%d", o.addr, o.tcp))}).run(t, e)
 	if !strings.Contains(tr.stdout.String(), "reached") || o.arrived.Load() == 0 {
 		t.Errorf("an allowed address is not reached, so the attacks below prove nothing: %q, %q", tr.stdout.String(), tr.stderr.String())
 	}
@@ -151,7 +153,8 @@ func TestIPv6IsClosedToo(t *testing.T) {
 	e := connect(t)
 	docker := testenv.Program(t, "docker")
 	name := fmt.Sprintf("sbx-sandbox-test-v6-%d", os.Getpid())
-	if out, err := exec.Command(docker, "network", "create", "--ipv6", "--subnet", "fd5b:7a11::/64", "--gateway", "fd5b:7a11::1", name).CombinedOutput(); err != nil {
+	if out, err := exec.Command(docker, "network", "create", "--ipv6", "--subnet", "fd5b:7a11::/64", "--gateway", "fd5b:7a11::1",
+		name).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	t.Cleanup(func() {
@@ -189,7 +192,8 @@ func TestIPv6IsClosedToo(t *testing.T) {
 	}
 	o.listen(t)
 	network := func(p *runplan.Plan) { p.Sidecar.Network = name }
-	script := fmt.Sprintf("ip -6 addr show scope global | grep -o fd5b:; curl -sS -g --max-time 5 'http://[%s]:%d/'; echo x > /dev/udp/%s/%d", o.addr, o.tcp, o.addr, o.udp)
+	script := fmt.Sprintf("ip -6 addr show scope global | grep -o fd5b:; curl -sS -g --max-time 5 'http://[%s]:%d/'; echo x > /dev/udp/%s/%d",
+		o.addr, o.tcp, o.addr, o.udp)
 
 	tr := (&trial{options: shell(script), adjust: network}).run(t, e)
 	if n := o.arrived.Load(); n != 0 || strings.Contains(tr.stdout.String(), "reached") {
@@ -280,7 +284,8 @@ except OSError as e: print("refused", e)
 print("and", socket.getaddrinfo("localhost", 80, socket.AF_INET)[0][4][0], "works")
 PY
 `)}).run(t, e)
-	if out := tr.stdout.String(); strings.Contains(out, "OPENED") || strings.Count(out, "refused") != 22 || !strings.Contains(out, "and 127.0.0.1 works") {
+	if out := tr.stdout.String(); strings.Contains(out, "OPENED") || strings.Count(out, "refused") != 22 ||
+		!strings.Contains(out, "and 127.0.0.1 works") {
 		t.Errorf("%s\n%s", out, tr.stderr.String())
 	}
 }
@@ -330,9 +335,11 @@ part='canary-5f2c8e1b[7]a904d36' # does not match itself in a command line
 cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\0' '\n' | grep -a "$part" && echo FOUND
 env | grep -a "$part" && echo FOUND
 grep -ra "$part" /etc /home /run /tmp /var /workspace /usr/local/sbin 2>/dev/null && echo FOUND
-curl -sS --max-time 5 -H "Authorization: Bearer $ANTHROPIC_AUTH_TOKEN" -H 'content-type: application/json' -d '{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"x"}]}' http://127.0.0.1:8790/v1/messages | grep -a "$part" && echo FOUND
+curl -sS --max-time 5 -H "Authorization: Bearer $ANTHROPIC_AUTH_TOKEN" -H 'content-type: application/json' -d '{"model":"m",` +
+			`"max_tokens":1,"messages":[{"role":"user","content":"x"}]}' http://127.0.0.1:8790/v1/messages | grep -a "$part" && echo FOUND
 curl -sS --max-time 5 -o /dev/null -w 'without token %{http_code}\n' -d '{}' http://127.0.0.1:8790/v1/messages
-curl -sS --max-time 5 -H "Authorization: Bearer $ANTHROPIC_AUTH_TOKEN" -o /dev/null -w 'elsewhere %{http_code}\n' http://127.0.0.1:8790/v1/files
+curl -sS --max-time 5 -H "Authorization: Bearer $ANTHROPIC_AUTH_TOKEN" -o /dev/null -w 'elsewhere %{http_code}\n' ` +
+			`http://127.0.0.1:8790/v1/files
 echo ready; cat`),
 	}
 	tr.during = func(p *runplan.Plan, _ *workspace.Workspace) {
@@ -437,7 +444,8 @@ except OSError as e: print("refused", e)
 PY
 `
 	tr := &trial{dir: dir, options: shell(fmt.Sprintf(knock, "/workspace/tmp/dev.sock") +
-		"rm -f tmp/dev.sock || echo it stays; echo ready; until test -S late.sock; do sleep 0.1; done; " + fmt.Sprintf(knock, "/workspace/late.sock"))}
+		"rm -f tmp/dev.sock || echo it stays; echo ready; until test -S late.sock; do sleep 0.1; done; " +
+		fmt.Sprintf(knock, "/workspace/late.sock"))}
 	listen("tmp/dev.sock")
 	tr.during = func(*runplan.Plan, *workspace.Workspace) {
 		select {
@@ -451,7 +459,8 @@ PY
 		}
 	}
 	tr.run(t, e)
-	if out := tr.stdout.String(); !strings.HasPrefix(out, "refused") || !strings.HasSuffix(out, "REACHED\n") || !strings.Contains(out, "it stays") {
+	if out := tr.stdout.String(); !strings.HasPrefix(out, "refused") || !strings.HasSuffix(out, "REACHED\n") ||
+		!strings.Contains(out, "it stays") {
 		t.Errorf("the agent says %q, %q", out, tr.stderr.String())
 	}
 	if said := strings.Join(tr.said, "\n"); !strings.Contains(said, "tmp/dev.sock: sockets or pipes") {
@@ -467,7 +476,8 @@ func TestProtectedPathsCannotBeWritten(t *testing.T) {
 	tr := (&trial{git: true, options: shell(`
 cd /workspace
 try() { if "$@" 2>/dev/null; then echo "DONE $*"; else echo "stopped $*"; fi; }
-mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit; echo evil > .git/hooks/post-checkout; echo evil > .git/config; echo ../evil > .git/commondir; echo evil > .git/config.worktree
+mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit; echo evil > .git/hooks/post-checkout; echo evil > .git/config; ` +
+		`echo ../evil > .git/commondir; echo evil > .git/config.worktree
 try sh -c 'echo evil > .devcontainer/devcontainer.json'
 try sh -c 'echo evil > .devcontainer.json'
 try sh -c 'mkdir -p .vscode && echo evil > .vscode/tasks.json'
@@ -541,7 +551,9 @@ git status --porcelain; git ls-files; git log --format=%s`)}).run(t, e)
 // agent is stopped and nothing arrives.
 func TestADeadFirewallOpensNothing(t *testing.T) {
 	e, o := connect(t), newOutside(t)
-	tr := &trial{options: shell("echo ready; trap '' INT TERM; while :; do " + fmt.Sprintf("(echo x > /dev/tcp/%s/%d) 2>/dev/null; echo x > /dev/udp/%s/%d", o.addr, o.tcp, o.addr, o.udp) + "; done")}
+	tr := &trial{
+		options: shell("echo ready; trap '' INT TERM; while :; do " +
+			fmt.Sprintf("(echo x > /dev/tcp/%s/%d) 2>/dev/null; echo x > /dev/udp/%s/%d", o.addr, o.tcp, o.addr, o.udp) + "; done")}
 	tr.during = func(p *runplan.Plan, _ *workspace.Workspace) {
 		if err := e.Kill(context.Background(), p.Sidecar.Name, "KILL"); err != nil {
 			t.Error(err)

@@ -85,7 +85,8 @@ func TestAttackTheSecretIsNowhereElse(t *testing.T) {
 	printf '%s\n' "$v"; printf '%s' "$v" | base64 -w0; echo; printf 'x%s' "$v" | base64; printf '%s' "$v" | od -An -tx1 | tr -d ' \n'; echo
 	printf '%s\n' "$v" >&2; printf '%s' "$v" >&2; printf '%s' "$v" | sed 's/["\\]/\\&/g' | sed 's/["\\]/\\&/g'; echo
 done
-stat -c '%a %U %n' "$CANARY_KEY_FILE" "$(dirname "$CANARY_KEY_FILE")"; stat -f -c %T "$CANARY_KEY_FILE"; wc -c <"$CANARY_KEY_FILE"; env | grep -c CANARY_
+stat -c '%a %U %n' "$CANARY_KEY_FILE" "$(dirname "$CANARY_KEY_FILE")"; stat -f -c %T "$CANARY_KEY_FILE"; ` +
+		`wc -c <"$CANARY_KEY_FILE"; env | grep -c CANARY_
 printf 'k = "%s"\n' "$CANARY_SECRET" >leak.go; printf %s "$CANARY_SECRET" | base64 -w 9 >leak.txt; cp "$CANARY_KEY_FILE" leak.pem
 ls -A /.sbx-secrets; cat /proc/1/environ; echo ready; cat >/dev/null; `
 	for name, end := range map[string]struct {

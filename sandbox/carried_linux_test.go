@@ -42,7 +42,8 @@ func carriedJob(t *testing.T, e *engine.Engine, image string, modes ...workspace
 		r.write("a.txt", "not committed\n")
 		before := snapshot(t, r.dir)
 		o := onCopy(mode, `set -e; git status --short; cat a.txt; git log -1 --format=%s; id -u; stat -c %u . a.txt
-echo b >b; git add b; git commit -q -m mine; echo left >left; ln -s /etc/passwd link; ln b hard; mkdir -p .vscode; echo '{}' >.vscode/tasks.json
+echo b >b; git add b; git commit -q -m mine; echo left >left; ln -s /etc/passwd link; ln b hard; mkdir -p .vscode; `+
+			`echo '{}' >.vscode/tasks.json
 echo evil >.git/config; rm -f a.txt`)
 		o.Remote = e.Remote()
 		tr := (&trial{options: o, dir: r.dir, image: image}).run(t, e)
@@ -112,7 +113,8 @@ func TestAttackACopyThatDoesNotComeBack(t *testing.T) {
 	again := func(want bool) {
 		t.Helper()
 		said := strings.Join(Reap(t.Context(), tr.live, connect, nil), "\n")
-		if tried := strings.Contains(said, "2 more starts try again") && strings.Contains(said, "docker cp "); !kept(tr.plan.ID) || tried != want {
+		if tried := strings.Contains(said, "2 more starts try again") &&
+			strings.Contains(said, "docker cp "); !kept(tr.plan.ID) || tried != want {
 			t.Errorf("kept %v, said %q", kept(tr.plan.ID), said)
 		}
 	}
@@ -135,8 +137,10 @@ func certificates(t *testing.T, dir, address string) {
 		t.Fatal(err)
 	}
 	cert := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.ParseIP(address)}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter:    time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.ParseIP(address)}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	signed, err := x509.CreateCertificate(rand.Reader, cert, cert, key.Public(), key)
@@ -173,7 +177,8 @@ mount --bind %q /mnt
 mount -t tmpfs none %q
 cd /mnt
 hostname far
-exec dockerd --host tcp://%s:2376 --host unix://%s --tlsverify --tlscacert ca.pem --tlscert cert.pem --tlskey key.pem --data-root /mnt/data \
+exec dockerd --host tcp://%s:2376 --host unix://%s --tlsverify --tlscacert ca.pem --tlscert cert.pem --tlskey `+
+		`key.pem --data-root /mnt/data \
 	--exec-root /mnt/run --pidfile /mnt/docker.pid --log-level error`, dir, os.TempDir(), farAddress, forwarded)
 	said, err := os.Create(filepath.Join(dir, "dockerd.log"))
 	if err != nil {
@@ -233,7 +238,8 @@ func readFarJob(t *testing.T, e *engine.Engine) {
 	r := newRepository(t)
 	r.write("a.txt", "not committed\n")
 	before := snapshot(t, r.dir)
-	o := onCopy(workspace.ReadOnly, `cat a.txt; git log -1 --format=%s; ! touch new 2>/dev/null; ! echo x 2>/dev/null >a.txt; rm -rf a.txt 2>/dev/null; cat a.txt`)
+	o := onCopy(workspace.ReadOnly,
+		`cat a.txt; git log -1 --format=%s; ! touch new 2>/dev/null; ! echo x 2>/dev/null >a.txt; rm -rf a.txt 2>/dev/null; cat a.txt`)
 	o.Remote = true
 	tr := (&trial{options: o, dir: r.dir, image: enginetest.SmallImage}).run(t, e)
 	if tr.err != nil || tr.stdout.String() != "not committed\none\nnot committed\n" {
@@ -277,7 +283,8 @@ func TestFarSupervisorToKill(t *testing.T) {
 	}
 	o := onCopy(workspace.Clone, `echo work >work; echo evil >.git/config; echo ready; exec 3<> <(:); while :; do read -t 1 -u 3; done`)
 	o.Remote = true
-	tr := &trial{options: o, dir: dir, image: enginetest.SmallImage, live: filepath.Join(dir, "../live"), state: filepath.Join(dir, "../state")}
+	tr := &trial{options: o, dir: dir, image: enginetest.SmallImage, live: filepath.Join(dir, "../live"),
+		state: filepath.Join(dir, "../state")}
 	tr.during = func(*runplan.Plan, *workspace.Workspace) {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}

@@ -133,7 +133,8 @@ func TestAttackObeyedFilesByTheThousand(t *testing.T) {
 func TestAttackRefusalsByTheThousand(t *testing.T) {
 	rows := report.NewCollector(nil)
 	for i := range 450_000 {
-		rows.Add(audit.Record{Verdict: firewall.Deny, Layer: audit.LayerIP, Dst: fmt.Sprintf("198.51.%d.%d", i>>16, i&0xffff), Port: uint16(i), Reason: "not on the allowlist"})
+		rows.Add(audit.Record{Verdict: firewall.Deny, Layer: audit.LayerIP, Dst: fmt.Sprintf("198.51.%d.%d", i>>16, i&0xffff), Port: uint16(i),
+			Reason: "not on the allowlist"})
 	}
 	rows.Add(audit.Record{Verdict: firewall.Allow, Layer: audit.LayerDNS, Name: "docs.example.com", Rule: "docs.example.com"})
 	result := &Result{Egress: rows.Report()}

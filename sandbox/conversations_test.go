@@ -16,7 +16,8 @@ import (
 // many that the person's are lost, others' names, other folders, links, no JSON, more than
 // words, secrets.
 func TestAttackFilesThatLookLikeConversations(t *testing.T) {
-	const begun, cleared, other = "43faee80-7517-4d16-a9cf-231fae11829b", "43faee80-7517-4d16-a9cf-000000000002", "43faee80-7517-4d16-a9cf-000000000003"
+	const begun, cleared, other = "43faee80-7517-4d16-a9cf-231fae11829b", "43faee80-7517-4d16-a9cf-" +
+		"000000000002", "43faee80-7517-4d16-a9cf-000000000003"
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	var in bytes.Buffer
 	out := tar.NewWriter(&in)
@@ -36,7 +37,8 @@ func TestAttackFilesThatLookLikeConversations(t *testing.T) {
 		}
 	}
 	message := func(id, text string) string {
-		return fmt.Sprintf(`{"type":"user","uuid":"u","sessionId":%q,"cwd":"/EVIL","hooks":"EVIL","message":{"role":"user","content":%q}}`+"\n", id, text)
+		return fmt.Sprintf(`{"type":"user","uuid":"u","sessionId":%q,"cwd":"/EVIL","hooks":"EVIL","message":{"role":"user","content":%q}}`+"\n",
+			id, text)
 	}
 	evil := strings.Replace(message(cleared, "x"), `"user"`, `"attachment"`, 1)
 	add("-workspace/"+begun+".jsonl", tar.TypeReg, noon.Add(-time.Hour), message(begun, "first"))

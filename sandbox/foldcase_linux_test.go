@@ -12,7 +12,8 @@ import (
 // everySpelling is an agent that writes what git on the host would obey, through
 // every name of .git in a folder, $1, and of the folder itself.
 const everySpelling = `
-evil() { mkdir -p "$1/hooks" "$1/objects/info"; for f in config HEAD hooks/post-checkout info/attributes new; do echo '#evil' >> "$1/$f"; done; echo '#evil' >> "$1"; }
+evil() { mkdir -p "$1/hooks" "$1/objects/info"; for f in config HEAD hooks/post-checkout info/attributes new; ` +
+	`do echo '#evil' >> "$1/$f"; done; echo '#evil' >> "$1"; }
 every() { for g in .{g,G}{i,I}{t,T} {g,G}{i,I}{t,T}~1; do evil "$1$g"; done 2>/dev/null; }
 `
 
@@ -70,7 +71,8 @@ git status >/dev/null && echo git works; echo evil > .MCP.JSON; echo finished`)}
 					}
 				}
 				if refused := kind == "with a submodule" && places == foldtest.PlaceEach; refused {
-					if strings.Contains(tr.stdout.String(), "finished") || !strings.Contains(tr.stderr.String(), "leads past what is mounted at /workspace/sub/.GIT") {
+					if strings.Contains(tr.stdout.String(), "finished") ||
+						!strings.Contains(tr.stderr.String(), "leads past what is mounted at /workspace/sub/.GIT") {
 						t.Errorf("the run was not refused: %s %s", tr.stdout.String(), tr.stderr.String())
 					}
 					return

@@ -26,8 +26,9 @@ func TestAttackGistWithThePresetGithub(t *testing.T) {
 		project *settings.Settings
 		arrives bool
 	}{
-		"no settings":              {nil, nil, false},
-		"the project asks":         {nil, &settings.Settings{Network: firewall.Network{Presets: []string{"github"}, Allow: []string{"gist.github.com"}}}, false},
+		"no settings": {nil, nil, false},
+		"the project asks": {nil,
+			&settings.Settings{Network: firewall.Network{Presets: []string{"github"}, Allow: []string{"gist.github.com"}}}, false},
 		"the user allows the name": {[]string{"gist.github.com"}, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -177,7 +177,8 @@ func TestAttackRebindingToAnotherAddressOfTheHost(t *testing.T) {
 
 func TestHostAddressesReachTheFirewall(t *testing.T) {
 	addrs := []netip.Addr{netip.MustParseAddr("198.51.7.1"), netip.MustParseAddr("2a01:4f8:1:2::1")}
-	p, err := newPlan(runplan.Options{ID: "test", Containers: runplan.Containers{Image: "image:1"}}, runplan.Facts{Workspace: workspacetest.Folder(t), HostAddresses: addrs})
+	p, err := newPlan(runplan.Options{ID: "test", Containers: runplan.Containers{Image: "image:1"}},
+		runplan.Facts{Workspace: workspacetest.Folder(t), HostAddresses: addrs})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,10 @@ func TestUnreadInstructionsAreSaid(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tr := (&trial{dir: dir, options: runplan.Options{Layers: runplan.Layers{InputsNotFlags: true}, Claude: runplan.Claude{Instructions: runplan.Instructions{Memory: true}}}, script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"true"}}}, Final: "all done"}}).run(t, e)
+	tr := (&trial{dir: dir,
+		options: runplan.Options{Layers: runplan.Layers{InputsNotFlags: true},
+			Claude: runplan.Claude{Instructions: runplan.Instructions{Memory: true}}},
+		script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"true"}}}, Final: "all done"}}).run(t, e)
 	var bodies strings.Builder
 	for _, r := range tr.api.Requests() {
 		bodies.WriteString(r.Body)

@@ -43,7 +43,8 @@ func TestCommitsOutliveASignalAtTheEnd(t *testing.T) {
 		t.Errorf("exit code %d, commits %+v, warnings %s", tr.result.ExitCode, tr.result.Commits, warned)
 	}
 	connect := func(context.Context) (*engine.Engine, error) { return engine.Connect(t.Context()) }
-	if said := strings.Join(Reap(t.Context(), tr.live, connect, nil), "\n"); !strings.Contains(said, "commit is kept") && !strings.Contains(said, "commits are kept") {
+	if said := strings.Join(Reap(t.Context(), tr.live, connect, nil), "\n"); !strings.Contains(said, "commit is kept") &&
+		!strings.Contains(said, "commits are kept") {
 		t.Errorf("the next start says %q", said)
 	}
 	if left, err := e.List(t.Context(), runplan.LabelRun, tr.plan.ID); err != nil || len(left) > 0 {

@@ -29,12 +29,16 @@ func TestAProfileKeepsConversations(t *testing.T) {
 	}
 	store := open("one")
 	first := (&trial{
-		options: runplan.Options{Folders: runplan.Folders{KeepClaude: true, Persist: []string{".config/tool"}}}, dir: dir, store: store, prompt: strings.NewReader("remember the canary 71c0ffee\n"),
+		options: runplan.Options{Folders: runplan.Folders{KeepClaude: true, Persist: []string{".config/tool"}}}, dir: dir, store: store,
+		prompt: strings.NewReader("remember the canary 71c0ffee\n"),
 		script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{
-			"echo 'echo line' >$HISTFILE; mkdir -p ~/.claude/plans && echo plan >~/.claude/plans/a.md; echo x >~/.config/tool/file && echo y >~/.config/other",
+			"echo 'echo line' >$HISTFILE; mkdir -p ~/.claude/plans && echo plan >~/.claude/plans/a.md; " +
+				"echo x >~/.config/tool/file && echo y >~/.config/other",
 			"ln -s ../../../../etc/os-release ~/.config/tool/far; ln ~/.config/tool/file ~/.config/tool/hard",
-			`echo '{"theme":"light","hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch /workspace/hooked"}]}]}}' >~/.claude/settings.json`,
-			`echo '{"projects":{"/workspace":{"disabledMcpServers":["noisy"],"mcpServers":{"evil":{"command":"touch","args":["/workspace/hooked"]}}}}}' >~/.claude/.claude.json`,
+			`echo '{"theme":"light","hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch /workspace/hooked"}]}]}}` +
+				`' >~/.claude/settings.json`,
+			`echo '{"projects":{"/workspace":{"disabledMcpServers":["noisy"],"mcpServers":{"evil":{"command":"touch","args":["/workspace/hooked"]}` +
+				`}}}}' >~/.claude/.claude.json`,
 		}}}, Final: "noted"},
 	}).run(t, e)
 	if first.err != nil || !first.result.Outcome.OK() {
@@ -45,14 +49,16 @@ func TestAProfileKeepsConversations(t *testing.T) {
 	second := (&trial{
 		options: runplan.Options{Folders: runplan.Folders{KeepClaude: true, Persist: []string{".config/tool"}}}, dir: dir, store: store,
 		script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{
-			"cat $HISTFILE ~/.claude/plans/a.md ~/.config/tool/file ~/.claude/settings.json ~/.claude/.claude.json ~/.config/other; readlink ~/.config/tool/far; stat -c %h:%n ~/.config/tool/hard; grep -l 71c0ffee ~/.claude/projects/*/*.jsonl; ls -l ~/.claude",
+			"cat $HISTFILE ~/.claude/plans/a.md ~/.config/tool/file ~/.claude/settings.json ~/.claude/.claude.json ~/.config/other; " +
+				"readlink ~/.config/tool/far; stat -c %h:%n ~/.config/tool/hard; grep -l 71c0ffee ~/.claude/projects/*/*.jsonl; ls -l ~/.claude",
 		}}}, Final: "done"},
 	}).run(t, e)
 	if second.err != nil || !second.result.Outcome.OK() {
 		t.Fatal(second.err, second.result.Outcome)
 	}
 	out := second.stdout.String()
-	for _, want := range []string{"echo line", "plan", `\nx\n`, `"disableSkillShellExecution`, `theme\\\":\\\"light`, "/.claude/projects/-workspace/", "No such file",
+	for _, want := range []string{"echo line", "plan", `\nx\n`, `"disableSkillShellExecution`, `theme\\\":\\\"light`,
+		"/.claude/projects/-workspace/", "No such file",
 		`\n../../../../etc/os-release\n`, "2:/home/agent/.config/tool/hard", "noisy"} {
 		if !strings.Contains(out, want) && !strings.Contains(out, strings.ReplaceAll(want, `\\\"`, `\"`)) {
 			t.Errorf("the second run lacks %q", want)

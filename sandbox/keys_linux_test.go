@@ -67,18 +67,21 @@ func TestAttackKeyInARun(t *testing.T) {
 		git clone -q https://git.sandbox-lab.test/acme/app.git app && cd app &&
 		git -c user.name=a -c user.email=a@example.com commit -q --allow-empty -m one && git push -q origin HEAD:refs/heads/agent/x && echo PUSHED
 		git push -q origin HEAD:refs/heads/main; git push -q https://git.sandbox-lab.test/acme/other.git HEAD:refs/heads/agent/x
-		curl -sS -i 'https://git.sandbox-lab.test/acme/app.git/info/refs?service=git-upload-pack' -H 'Authorization: Basic YWdlbnQ6YWdlbnQ=' | tr -d '\0'
+		curl -sS -i 'https://git.sandbox-lab.test/acme/app.git/info/refs?service=git-upload-pack' -H 'Authorization: ` +
+		`Basic YWdlbnQ6YWdlbnQ=' | tr -d '\0'
 		for socket in $(tr -s ' ' '\n' < /proc/net/unix | grep -a keys); do echo "SOCKET $socket"; done
 		part='canary-key-0d5b[1]f6a93c7e248'
 		cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\0' '\n' | grep -a "$part" && echo FOUND
 		grep -ra "$part" /etc /home /run /tmp /var /workspace 2>/dev/null && echo FOUND
 		echo ready; cat`).Command
-	o.User.Network.Allow = []string{"git:git.sandbox-lab.test/acme/app push refs/heads/agent/*", "git:git.sandbox-lab.test/acme/other push refs/heads/agent/*"}
+	o.User.Network.Allow = []string{"git:git.sandbox-lab.test/acme/app push refs/heads/agent/*",
+		"git:git.sandbox-lab.test/acme/other push refs/heads/agent/*"}
 	o.User.Secrets = []settings.Secret{{Name: "app", From: "env:APP_KEY", For: "git:git.sandbox-lab.test/acme/app"}}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(s.ca)
 	prompt, finish := io.Pipe()
-	tr := &trial{options: o, prompt: prompt, secrets: map[string]string{"app": key}, roots: func() (*x509.CertPool, error) { return roots, nil }}
+	tr := &trial{options: o, prompt: prompt, secrets: map[string]string{"app": key},
+		roots: func() (*x509.CertPool, error) { return roots, nil }}
 	tr.during = func(p *runplan.Plan, _ *workspace.Workspace) {
 		defer finish.Close()
 		for _, name := range []string{p.Sidecar.Name, p.Agent.Name} {
@@ -108,7 +111,8 @@ func TestAttackKeyInARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"1 went: git push git.sandbox-lab.test/acme/app refs/heads/agent/x\n", "1 refused: git push git.sandbox-lab.test/acme/app refs/heads/main\n",
+		"1 went: git push git.sandbox-lab.test/acme/app refs/heads/agent/x\n",
+		"1 refused: git push git.sandbox-lab.test/acme/app refs/heads/main\n",
 	} {
 		if !strings.Contains(report.String(), want) {
 			t.Errorf("no %q in the report:\n%s", want, report.String())

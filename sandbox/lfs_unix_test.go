@@ -54,7 +54,8 @@ func TestFilesOfLFS(t *testing.T) {
 git status --porcelain; git log -1 --format=%s; git diff HEAD --stat; git show HEAD:a.bin
 echo 'changed content' > a.bin; git add a.bin; git commit -q -m agent; git status --porcelain
 git checkout -q HEAD~1 -- a.bin; cat a.bin; git checkout -q HEAD -- a.bin; echo finished`)}).run(t, e)
-			if out := tr.stdout.String(); !strings.Contains(out, "finished") || strings.Contains(out, " M ") || !strings.Contains(out, "oid sha256:"+sum) {
+			if out := tr.stdout.String(); !strings.Contains(out, "finished") || strings.Contains(out, " M ") ||
+				!strings.Contains(out, "oid sha256:"+sum) {
 				t.Fatalf("the agent says %s %s", out, tr.stderr.String())
 			}
 			if after := snapshot(t, store); after != before {

@@ -26,7 +26,8 @@ func TestAttackForgedNotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir, elsewhere := t.TempDir(), t.TempDir()
-	note, err := json.Marshal(liveRun{ID: "x", Folder: elsewhere, StateDir: elsewhere, Machine: machine, Placed: []workspace.Placeholder{{Path: "precious", Kind: workspace.File}}})
+	note, err := json.Marshal(liveRun{ID: "x", Folder: elsewhere, StateDir: elsewhere, Machine: machine,
+		Placed: []workspace.Placeholder{{Path: "precious", Kind: workspace.File}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,8 @@ func TestServersRunInTheSandbox(t *testing.T) {
 	if tr.err != nil || !tr.result.Outcome.OK() {
 		t.Fatalf("%v, %+v", tr.err, tr.result.Outcome)
 	}
-	if said := strings.Join(tr.said, "\n"); !strings.Contains(said, "warning: the MCP server broken did not start") || strings.Contains(said, "server tool") ||
+	if said := strings.Join(tr.said, "\n"); !strings.Contains(said, "warning: the MCP server broken did not start") ||
+		strings.Contains(said, "server tool") ||
 		!slices.ContainsFunc(tr.result.Warnings, func(w string) bool { return strings.Contains(w, "broken") }) {
 		t.Errorf("said %s", said)
 	}

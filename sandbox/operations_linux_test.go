@@ -54,7 +54,8 @@ func TestAttackOperationInARun(t *testing.T) {
 	}
 	for _, words := range []string{
 		"claude-sandbox: refused: no entry allows GET /v2/secret at api.sandbox-lab.test", "no entry allows DELETE /v1/curl",
-		`segment "." or ".."`, `the request is for "whole.sandbox-lab.test" on a connection to api.sandbox-lab.test`, "-r--r--r--", "END CERTIFICATE",
+		`segment "." or ".."`, `the request is for "whole.sandbox-lab.test" on a connection to api.sandbox-lab.test`,
+		"-r--r--r--", "END CERTIFICATE",
 	} {
 		if !strings.Contains(tr.stdout.String(), words) {
 			t.Errorf("the agent does not read %q:\n%s\n%s", words, tr.stdout.String(), tr.stderr.String())

@@ -65,7 +65,8 @@ git gc -q; git fsck --strict; git status --porcelain; git log --format=%s
 echo finished
 `)}).run(t, e)
 	out := tr.stdout.String()
-	for _, want := range []string{"Someone <someone@example.com>", "?? left.txt", "https://example.com/a/b", "sub:one", "finished", "feature\nby the agent\ntwo"} {
+	for _, want := range []string{"Someone <someone@example.com>", "?? left.txt", "https://example.com/a/b", "sub:one", "finished",
+		"feature\nby the agent\ntwo"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing:\n%s\n%s", want, out, tr.stderr.String())
 		}
@@ -85,10 +86,13 @@ func TestGitOnTheHostDoesNotEndARun(t *testing.T) {
 	t.Parallel()
 	e := connect(t)
 	r := newRepository(t)
-	tr := &trial{dir: r.dir, options: shell(`cd /workspace; git status --short; echo ready; while ! test -e stop; do git log >/dev/null; done; git status --short; git commit -q --allow-empty -m done; echo finished`)}
+	tr := &trial{dir: r.dir,
+		options: shell(`cd /workspace; git status --short; echo ready; while ! test -e stop; do git log >/dev/null; done; git status --short; ` +
+			`git commit -q --allow-empty -m done; echo finished`)}
 	tr.during = func(*runplan.Plan, *workspace.Workspace) {
 		for _, args := range [][]string{
-			{"config", "a.b", "c"}, {"remote", "add", "origin", r.dir + "/../library"}, {"checkout", "-q", "-b", "mine"}, {"commit", "-q", "--allow-empty", "-m", "two"},
+			{"config", "a.b", "c"}, {"remote", "add", "origin", r.dir + "/../library"}, {"checkout", "-q", "-b", "mine"},
+			{"commit", "-q", "--allow-empty", "-m", "two"},
 			{"push", "-q", "-u", "origin", "mine"}, {"fetch", "-q"}, {"gc", "-q"}, {"clean", "-n", "-d"}, {"worktree", "list"}, {"status"},
 		} {
 			r.git("project", append([]string{"-c", "core.hooksPath=/dev/null"}, args...)...)
@@ -115,7 +119,8 @@ func TestAGitDirectoryThatGoesEndsTheRun(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			r := newRepository(t)
 			evil := `mkdir -p .git/objects .git/refs && echo 'ref: refs/heads/main' > .git/HEAD && (` + r.evil() + `) > .git/config`
-			tr := &trial{dir: r.dir, options: shell(`cd /workspace; rm -rf .git/* 2>/dev/null; echo ready; while :; do ` + evil + `; rm -rf .git/*; done 2>/dev/null`)}
+			tr := &trial{dir: r.dir,
+				options: shell(`cd /workspace; rm -rf .git/* 2>/dev/null; echo ready; while :; do ` + evil + `; rm -rf .git/*; done 2>/dev/null`)}
 			tr.during = func(*runplan.Plan, *workspace.Workspace) {
 				var err error
 				if how == "moved" {
@@ -128,7 +133,8 @@ func TestAGitDirectoryThatGoesEndsTheRun(t *testing.T) {
 				}
 			}
 			tr.run(t, e)
-			if tr.result.ExitCode != exitcode.Unprotected || !strings.Contains(strings.Join(tr.result.Warnings, "\n"), ".git while the agent worked") {
+			if tr.result.ExitCode != exitcode.Unprotected ||
+				!strings.Contains(strings.Join(tr.result.Warnings, "\n"), ".git while the agent worked") {
 				t.Errorf("the run ended with %d: %q", tr.result.ExitCode, tr.result.Warnings)
 			}
 		})
@@ -201,7 +207,8 @@ func TestCommitsComeBackByRequest(t *testing.T) {
 			if log != "after gc\nagain\nby the agent\n" || feature != "feature\n" || sub != "in the submodule\n" {
 				t.Errorf("on the host there are %q, %q and %q", log, feature, sub)
 			}
-			if refs, _ := r.host(r.dir, "for-each-ref", "--format=%(refname)"); strings.Contains(refs, "evil") || strings.Contains(refs, "replace") || strings.Contains(refs, "notes") {
+			if refs, _ := r.host(r.dir, "for-each-ref", "--format=%(refname)"); strings.Contains(refs, "evil") ||
+				strings.Contains(refs, "replace") || strings.Contains(refs, "notes") {
 				t.Errorf("more than branches came back: %s", refs)
 			}
 			if diff, err := r.host(r.dir, "diff", "--stat", branch); err != nil || strings.Contains(diff, "a.txt") {
@@ -237,19 +244,29 @@ func TestAttackGitOnTheHostObeysTheAgent(t *testing.T) {
 		host  [][]string // run in the project; the marker must not be there afterwards
 		shown string     // by the last one
 	}{
-		{"a submodule that is not there yet", `mkdir -p .git/modules/sub/{hooks,objects,refs/heads}; echo 'ref: refs/heads/master' > .git/modules/sub/HEAD
-EVIL > .git/modules/sub/config; printf '\tworktree = ../../../sub\n[remote "origin"]\n\turl = HOST/../library\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n' >> .git/modules/sub/config
+		{"a submodule that is not there yet",
+			`mkdir -p .git/modules/sub/{hooks,objects,refs/heads}; echo 'ref: refs/heads/master' > .git/modules/sub/HEAD
+EVIL > .git/modules/sub/config; printf '\tworktree = ../../../sub\n[remote "origin"]\n\turl = HOST/../library\n\tfetch = ` +
+				`+refs/heads/*:refs/remotes/origin/*\n' >> .git/modules/sub/config
 printf '#!/bin/sh\ntouch MARKER\n' > .git/modules/sub/hooks/post-checkout; chmod +x .git/modules/sub/hooks/post-checkout`,
 			[][]string{{"status"}, {"-c", "protocol.file.allow=always", "submodule", "update", "--init"}, {"status"}}, ""},
-		{"a bare repository in .git behind a link", `git init -q --bare .git/cache/site; EVIL > .git/cache/site/config; printf '\tworktree = HOST\n' >> .git/cache/site/config
+		{"a bare repository in .git behind a link",
+			`git init -q --bare .git/cache/site; EVIL > .git/cache/site/config; printf '\tworktree = HOST\n' >> .git/cache/site/config
 ln -s .git/cache/site site; mkdir -p .git/info; echo /site >> .git/info/exclude`, [][]string{{"-C", "site", "status"}}, ""},
-		{"a changed file that the index hides", `git update-index --skip-worktree a.txt b.txt; echo evil > a.txt; git update-index --assume-unchanged b.txt; echo evil > b.txt`,
+		{"a changed file that the index hides",
+			`git update-index --skip-worktree a.txt b.txt; echo evil > a.txt; git update-index --assume-unchanged b.txt; echo evil > b.txt`,
 			[][]string{{"status", "--porcelain"}}, " M a.txt\n M b.txt"},
-		{"a new file that info/exclude hides", `mkdir -p .git/info; echo conftest.py >> .git/info/exclude; echo evil > conftest.py`, [][]string{{"status", "--porcelain"}}, "conftest.py"},
-		{"a commit that another stands in for", `echo evil > a.txt; git commit -q -a -m evil; git replace HEAD HEAD~1; git update-ref refs/heads/master HEAD`, [][]string{{"diff", "--stat", "HEAD"}}, "a.txt"},
-		{"hooks, a monitor and an alias", `EVIL > .git/config; mkdir -p .git/hooks; for h in pre-commit post-commit post-checkout post-index-change reference-transaction fsmonitor-watchman; do printf '#!/bin/sh\ntouch MARKER\n' > .git/hooks/$h; done; chmod +x .git/hooks/*`,
+		{"a new file that info/exclude hides", `mkdir -p .git/info; echo conftest.py >> .git/info/exclude; echo evil > conftest.py`,
+			[][]string{{"status", "--porcelain"}}, "conftest.py"},
+		{"a commit that another stands in for",
+			`echo evil > a.txt; git commit -q -a -m evil; git replace HEAD HEAD~1; git update-ref refs/heads/master HEAD`,
+			[][]string{{"diff", "--stat", "HEAD"}}, "a.txt"},
+		{"hooks, a monitor and an alias",
+			`EVIL > .git/config; mkdir -p .git/hooks; for h in pre-commit post-commit post-checkout post-index-change reference-transaction ` +
+				`fsmonitor-watchman; do printf '#!/bin/sh\ntouch MARKER\n' > .git/hooks/$h; done; chmod +x .git/hooks/*`,
 			[][]string{{"status"}, {"commit", "-q", "--allow-empty", "-m", "x"}, {"checkout", "-q", "-b", "x"}}, ""},
-		{"another name of a configuration", `echo "[core] fsmonitor = touch MARKER" > same; mv .git/config .git/old; ln -s ../same .git/config`, [][]string{{"status"}}, ""},
+		{"another name of a configuration", `echo "[core] fsmonitor = touch MARKER" > same; mv .git/config .git/old; ln -s ../same .git/config`,
+			[][]string{{"status"}}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRepository(t)

@@ -25,8 +25,10 @@ func TestPassthroughsAreOfThisMachine(t *testing.T) {
 			t.Errorf("%s: %+v %v", text, p, err)
 		}
 	}
-	for _, text := range []string{"a", "a=", "=http://127.0.0.1:1/", "a b=http://127.0.0.1:1/", "a=http://192.0.2.1:80/mcp", "a=http://example.com:80/",
-		"a=http://127.0.0.1/mcp", "a=https://127.0.0.1:1/", "a=http://u:p@127.0.0.1:1/", "a=http://127.0.0.1:1/?x", "a=unix:x.sock", "a=http://127.0.0.1.example.com:1/",
+	for _, text := range []string{"a", "a=", "=http://127.0.0.1:1/", "a b=http://127.0.0.1:1/", "a=http://192.0.2.1:80/mcp",
+		"a=http://example.com:80/",
+		"a=http://127.0.0.1/mcp", "a=https://127.0.0.1:1/", "a=http://u:p@127.0.0.1:1/", "a=http://127.0.0.1:1/?x", "a=unix:x.sock",
+		"a=http://127.0.0.1.example.com:1/",
 		"a=http://0.0.0.0:1/", "a=http://169.254.169.254:80/", "../a=http://127.0.0.1:1/"} {
 		if p, err := runplan.ParsePassthrough(text); err == nil {
 			t.Errorf("%s is accepted: %+v", text, p)
@@ -103,7 +105,8 @@ ask "$at/port?admin=1"; ask -X PUT $at/port; ask -X CONNECT --request-target 127
 	if !slices.Equal(seen, want) {
 		t.Errorf("what arrived is %q, want %q", seen, want)
 	}
-	if got := tr.stdout.String(); !strings.HasPrefix(got, "200 pong true\n200 pong true\n") || strings.Count(got, "200 ") != 3 || !strings.Contains(got, "405 ") {
+	if got := tr.stdout.String(); !strings.HasPrefix(got, "200 pong true\n200 pong true\n") || strings.Count(got, "200 ") != 3 ||
+		!strings.Contains(got, "405 ") {
 		t.Errorf("the agent got %s", got)
 	}
 	if said := strings.Join(tr.said, "\n"); strings.Count(said, "warning: the agent can ask the MCP server") != 2 {
@@ -126,7 +129,8 @@ func TestAttackAPassthroughKeepsTheRunFromBeingIdle(t *testing.T) {
 	}
 	does := newActivity()
 	model := make(chan struct{})
-	tunnel := httptest.NewServer(tunneled([]runplan.Passthrough{p}, does, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(model) })))
+	tunnel := httptest.NewServer(tunneled([]runplan.Passthrough{p}, does,
+		http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(model) })))
 	defer tunnel.Close()
 	defer close(end) // first: the servers wait for their requests
 	go func() {

@@ -122,7 +122,8 @@ func (o *overlapping) kill() {
 func TestWhoEndsLastTakesThePlaceholdersAway(t *testing.T) {
 	on := &containers{running: map[string]map[string]string{}}
 	e := on.engine(t)
-	for name, steps := range map[string]func(begin func(id, part string, missing ...string) *overlapping, have func(want ...string), top string){
+	for name, steps := range map[string]func(begin func(id, part string, missing ...string) *overlapping,
+		have func(want ...string), top string){
 		"the one that came later ends first": func(begin func(string, string, ...string) *overlapping, have func(...string), _ string) {
 			a, b := begin("a", "", "x").start(), begin("b", "", "x", "y").start()
 			b.end()

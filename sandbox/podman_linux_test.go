@@ -66,15 +66,18 @@ id -u
 exit 7`}},
 	}}).run(t, e)
 	out := tr.stdout.String()
-	if tr.err != nil || tr.result.ExitCode != 7 || !strings.HasPrefix(out, "work\n") || strings.Contains(out, "WROTE") || strings.Contains(out, "REACHED") {
+	if tr.err != nil || tr.result.ExitCode != 7 || !strings.HasPrefix(out, "work\n") || strings.Contains(out, "WROTE") ||
+		strings.Contains(out, "REACHED") {
 		t.Errorf("error %v, exit code %d:\n%s\n%s", tr.err, tr.result.ExitCode, out, tr.stderr.String())
 	}
-	for name, want := range map[string]string{".git/hooks/pre-commit": "#!/bin/sh\n", ".git/config": "[core]\n\trepositoryformatversion = 0\n"} {
+	for name, want := range map[string]string{".git/hooks/pre-commit": "#!/bin/sh\n",
+		".git/config": "[core]\n\trepositoryformatversion = 0\n"} {
 		if text, err := os.ReadFile(filepath.Join(tr.dir, filepath.FromSlash(name))); err != nil || string(text) != want {
 			t.Errorf("%s of the host holds %q, %v", name, text, err)
 		}
 	}
-	for _, want := range []string{"ref: refs/heads/main\nevil\n", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2", fmt.Sprintf("\n%d\n", uid)} {
+	for _, want := range []string{"ref: refs/heads/main\nevil\n", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1",
+		"Seccomp:\t2", fmt.Sprintf("\n%d\n", uid)} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it lacks %q:\n%s", want, out)
 		}
@@ -98,11 +101,13 @@ func commitJob(t *testing.T, e *engine.Engine) {
 	t.Helper()
 	for _, mode := range []workspace.Mode{workspace.Bind, workspace.Clone} {
 		r := newRepository(t)
-		o := runplan.Options{Folders: runplan.Folders{CommitLeft: true}, Claude: runplan.Claude{Command: []string{"bash", "-c", "set -e; echo b >b; git add b; git commit -q -m mine; echo c >c"}}}
+		o := runplan.Options{Folders: runplan.Folders{CommitLeft: true},
+			Claude: runplan.Claude{Command: []string{"bash", "-c", "set -e; echo b >b; git add b; git commit -q -m mine; echo c >c"}}}
 		o.User.Workspace.Mode = string(mode)
 		tr := (&trial{image: enginetest.SmallImage, dir: r.dir, options: o}).run(t, e)
 		if tr.err != nil || len(tr.result.Commits) != 1 || tr.result.Commits[0].Count != 2 {
-			t.Errorf("%s: %v, exit code %d, commits %+v, said %q\n%s", mode, tr.err, tr.result.ExitCode, tr.result.Commits, tr.said, tr.stderr.String())
+			t.Errorf("%s: %v, exit code %d, commits %+v, said %q\n%s", mode, tr.err, tr.result.ExitCode, tr.result.Commits,
+				tr.said, tr.stderr.String())
 			continue
 		}
 		if err := gitdir.Apply(t.Context(), tr.state, tr.result.Commits[:1]); err != nil {
@@ -162,9 +167,12 @@ func terminalJob(t *testing.T, e *engine.Engine) {
 	typed, keyboard := io.Pipe()
 	screen := &handTerminal{typed, &notifier{ready: make(chan struct{})}, make(chan terminal.Size, 1)}
 	screen.sizes <- terminal.Size{Columns: 91, Rows: 17}
-	tr := &trial{image: enginetest.SmallImage, options: runplan.Options{Claude: runplan.Claude{Terminal: true, Shell: true, Command: []string{"bash", "--norc"}}}, terminal: screen}
+	tr := &trial{image: enginetest.SmallImage,
+		options: runplan.Options{Claude: runplan.Claude{Terminal: true, Shell: true, Command: []string{"bash", "--norc"}}}, terminal: screen}
 	go func() {
-		_, _ = io.WriteString(keyboard, "shopt -s checkwinsize; until id >/dev/null; ((COLUMNS == 91 && LINES == 17)); do :; done; echo $((6*7)) re''ady; read answer; exit $answer\n")
+		_, _ = io.WriteString(keyboard,
+			"shopt -s checkwinsize; until id >/dev/null; ((COLUMNS == 91 && LINES == 17)); do :; done; echo $((6*7)) re''ady; "+
+				"read answer; exit $answer\n")
 		<-screen.shown.ready
 		_, _ = io.WriteString(keyboard, "7\n")
 	}()

@@ -39,7 +39,8 @@ func TestAttackAProviderInARun(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := shell(`
-		ask() { curl -sS --max-time 20 -w ' %{http_code}\n' -H "Authorization: Bearer $OPENAI_API_KEY" -d '{"model":"small","messages":[]}' "$1"; }
+		ask() { curl -sS --max-time 20 -w ' %{http_code}\n' -H "Authorization: ` +
+		`Bearer $OPENAI_API_KEY" -d '{"model":"small","messages":[]}' "$1"; }
 		ask "$OPENAI_BASE_URL/chat/completions"
 		ask "$OPENAI_BASE_URL/models"
 		ask "${OPENAI_BASE_URL%/providers/*}/v1/messages"
@@ -62,7 +63,8 @@ func TestAttackAProviderInARun(t *testing.T) {
 	if !slices.Equal(arrived, []string{"/v1/chat/completions Bearer " + key}) {
 		t.Errorf("arrived %q", arrived)
 	}
-	if !slices.ContainsFunc(tr.result.Models, func(s spending.Spent) bool { return s.Model == "acme:small" && s.Input == 30 && s.Output == 12 }) {
+	if !slices.ContainsFunc(tr.result.Models,
+		func(s spending.Spent) bool { return s.Model == "acme:small" && s.Input == 30 && s.Output == 12 }) {
 		t.Errorf("metered %+v", tr.result.Models)
 	}
 }

@@ -43,7 +43,8 @@ const canary = "sk-ant-api03-canary-5f2c8e1b7a904d36"
 // testDockerfile is the image of firewall and agent in these tests: Debian
 // with the packet filter's programs, what the attacks use, and Claude Code.
 const testDockerfile = `FROM debian:bookworm-slim
-RUN apt-get update && apt-get install -y --no-install-recommends bash ca-certificates curl dnsutils git git-lfs iproute2 ipset iptables procps python3-minimal && rm -rf /var/lib/apt/lists/*
+RUN apt-get update && apt-get install -y --no-install-recommends bash ca-certificates curl dnsutils git git-lfs iproute2 ipset iptables ` +
+	`procps python3-minimal && rm -rf /var/lib/apt/lists/*
 COPY claude /usr/local/bin/claude
 RUN chmod 0111 /usr/local/bin/claude
 `
@@ -284,7 +285,8 @@ func (tr *trial) run(t *testing.T, e *engine.Engine) *trial {
 		Ledger: tr.ledger,
 		Prompt: tr.prompt, Home: tr.home, Kept: tr.store, Stdout: &tr.stdout, Stderr: &tr.stderr, Signals: tr.signals,
 		Say:      func(line string) { tr.said = append(tr.said, line) },
-		Upstream: upstream, Credential: credential, Secrets: Secrets{Values: tr.secrets, Roots: tr.roots, Providers: tr.providers}, Terminal: tr.terminal, StateDir: tr.state, LiveDir: tr.live,
+		Upstream: upstream, Credential: credential, Secrets: Secrets{Values: tr.secrets, Roots: tr.roots, Providers: tr.providers},
+		Terminal: tr.terminal, StateDir: tr.state, LiveDir: tr.live,
 		CommitTimeout: tr.commitTimeout,
 	})
 	during.Wait()

@@ -31,8 +31,10 @@ getent hosts evil.example
 until grep -q evil.example /run/sbx/audit.jsonl; do sleep 0.1; done
 grep -o '"name":"evil.example"' /run/sbx/audit.jsonl | head -1
 grep -q '"network"' /run/sbx/policy.json && echo "has the policy"
-for attack in 'echo x >> /run/sbx/audit.jsonl' 'echo x > /run/sbx/policy.json' 'rm -f /run/sbx/audit.jsonl' 'mv /run/sbx/audit.jsonl /run/sbx/x' \
-	'ln -s /etc /run/sbx/etc' 'mkdir /run/sbx/d' 'chmod 777 /run/sbx' 'mount -o remount,rw /run/sbx' 'umount /run/sbx' 'mv /run/sbx /run/x' 'rmdir /run/sbx'; do
+for attack in 'echo x >> /run/sbx/audit.jsonl' 'echo x > /run/sbx/policy.json' 'rm -f /run/sbx/audit.jsonl' 'mv ` +
+		`/run/sbx/audit.jsonl /run/sbx/x' \
+	'ln -s /etc /run/sbx/etc' 'mkdir /run/sbx/d' 'chmod 777 /run/sbx' 'mount -o remount,rw /run/sbx' 'umount /run/sbx' 'mv /run/sbx ` +
+		`/run/x' 'rmdir /run/sbx'; do
 	sh -c "$attack" 2>/dev/null && echo "DONE $attack"
 done
 find /run/sbx -not -type f -not -path /run/sbx | sed 's/^/OTHER /'
@@ -112,11 +114,13 @@ func TestBothPartsOfAFullLogAreCollected(t *testing.T) {
 	}
 	spec := engine.Spec{
 		Name: "sbx-test-collect-" + strconv.Itoa(os.Getpid()), Image: testImage(t, e),
-		Process: engine.Process{Entrypoint: []string{"sleep", "60"}}, Link: engine.Link{Network: "none"}, Storage: engine.Storage{Volumes: []string{runplan.RecordsPath}},
+		Process: engine.Process{Entrypoint: []string{"sleep", "60"}}, Link: engine.Link{Network: "none"},
+		Storage: engine.Storage{Volumes: []string{runplan.RecordsPath}},
 	}
 	for name, files := range map[string][]engine.File{
 		"one file": {{Path: runplan.AuditPath, Mode: 0o644, Data: line("new.example")}},
-		"both":     {{Path: runplan.AuditPath, Mode: 0o644, Data: line("new.example")}, {Path: runplan.AuditPath + ".1", Mode: 0o644, Data: line("old.example")}},
+		"both": {{Path: runplan.AuditPath, Mode: 0o644, Data: line("new.example")},
+			{Path: runplan.AuditPath + ".1", Mode: 0o644, Data: line("old.example")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			id, err := e.Create(t.Context(), spec)
@@ -127,7 +131,8 @@ func TestBothPartsOfAFullLogAreCollected(t *testing.T) {
 			if err := e.Fill(t.Context(), id, []string{runplan.RecordsPath}, archive(t, files)); err != nil {
 				t.Fatal(err)
 			}
-			r := &run{engine: e, plan: &runplan.Plan{ID: "x"}, folder: folder(t.TempDir()), sidecar: &sidecar{id: id}, redactor: redact.New(redact.Options{})}
+			r := &run{engine: e, plan: &runplan.Plan{ID: "x"}, folder: folder(t.TempDir()), sidecar: &sidecar{id: id},
+				redactor: redact.New(redact.Options{})}
 			if err := r.collect(t.Context()); err != nil {
 				t.Fatal(err)
 			}

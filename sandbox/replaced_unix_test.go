@@ -49,7 +49,8 @@ echo "it ended by itself"`
 			tr.during = func(p *runplan.Plan, _ *workspace.Workspace) {
 				if c.gone == "" {
 					name := runplan.AgentContainer(p.ID)
-					for _, args := range [][]string{{"exec", name, "true"}, {"cp", "/etc/hostname", name + ":/workspace/copied"}, {"cp", name + ":/etc/hostname", "-"}} {
+					for _, args := range [][]string{{"exec", name, "true"}, {"cp", "/etc/hostname", name + ":/workspace/copied"},
+						{"cp", name + ":/etc/hostname", "-"}} {
 						if out, err := exec.Command("docker", args...).CombinedOutput(); err != nil {
 							t.Errorf("docker %q: %v: %s", args, err, out)
 						}
@@ -62,19 +63,23 @@ echo "it ended by itself"`
 			}
 			tr.run(t, e)
 			if c.gone == "" {
-				if !strings.Contains(tr.stdout.String(), "by itself") || tr.result.ExitCode != exitcode.Failed || tr.result.Outcome.Conclusion == agent.Unprotected {
+				if !strings.Contains(tr.stdout.String(), "by itself") || tr.result.ExitCode != exitcode.Failed ||
+					tr.result.Outcome.Conclusion == agent.Unprotected {
 					t.Errorf("it was ended: %+v, %d", tr.result.Outcome, tr.result.ExitCode)
 				}
 				return
 			}
 			names := func(s string) bool { return strings.Contains(s, c.gone) }
-			if tr.err != nil || tr.result.ExitCode != exitcode.Unprotected || tr.result.Outcome.Conclusion != agent.Unprotected || !names(tr.result.Outcome.Message) {
+			if tr.err != nil || tr.result.ExitCode != exitcode.Unprotected || tr.result.Outcome.Conclusion != agent.Unprotected ||
+				!names(tr.result.Outcome.Message) {
 				t.Errorf("exit code %d, %+v, %v", tr.result.ExitCode, tr.result.Outcome, tr.err)
 			}
-			if !slices.ContainsFunc(tr.said, names) || !slices.ContainsFunc(tr.result.Warnings, names) || strings.Contains(tr.stdout.String(), "by itself") {
+			if !slices.ContainsFunc(tr.said, names) || !slices.ContainsFunc(tr.result.Warnings, names) ||
+				strings.Contains(tr.stdout.String(), "by itself") {
 				t.Errorf("nobody is told of %s: %q, %q", c.gone, tr.said, tr.result.Warnings)
 			}
-			if !strings.Contains(tr.stderr.String(), "sbx-init: error: ") || !strings.Contains(tr.stderr.String(), runplan.WorkspaceTarget+"/"+c.gone) {
+			if !strings.Contains(tr.stderr.String(), "sbx-init: error: ") ||
+				!strings.Contains(tr.stderr.String(), runplan.WorkspaceTarget+"/"+c.gone) {
 				t.Errorf("the first process did not notice it: %s", tr.stderr.String())
 			}
 		})
@@ -136,7 +141,8 @@ func TestAPlaceOfGitsThatHoldsSomethingElseIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(all.Close)
-	if err := errors.Join(os.Link(filepath.Join(w.Dir, "sub", ".git"), filepath.Join(w.Dir, "same")), os.WriteFile(filepath.Join(w.Dir, "same"), []byte("evil"), 0o644)); err != nil {
+	if err := errors.Join(os.Link(filepath.Join(w.Dir, "sub", ".git"), filepath.Join(w.Dir, "same")),
+		os.WriteFile(filepath.Join(w.Dir, "same"), []byte("evil"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	if got := all.Replaced(); !slices.Equal(got, []string{"sub/.git"}) {

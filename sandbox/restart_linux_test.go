@@ -55,7 +55,8 @@ func (o *ownEngine) start(t *testing.T) *engine.Engine {
 	}
 	defer log.Close()
 	at := func(name string) string { return filepath.Join(o.dir, name) }
-	o.daemon = exec.Command("dockerd", "--host", "unix://"+at("engine"), "--data-root", at("data"), "--exec-root", at("run"), "--pidfile", at("pid"),
+	o.daemon = exec.Command("dockerd", "--host", "unix://"+at("engine"), "--data-root", at("data"), "--exec-root",
+		at("run"), "--pidfile", at("pid"),
 		"--log-level", "error")
 	o.daemon.Stdout, o.daemon.Stderr = log, log
 	if err := o.daemon.Start(); err != nil {
@@ -127,7 +128,8 @@ func restartedJob(t *testing.T, e *engine.Engine, restart func(syscall.Signal)) 
 		for _, mode := range []workspace.Mode{workspace.Bind, workspace.Clone} {
 			t.Run(name+"/"+string(mode), func(t *testing.T) {
 				r := newRepository(t)
-				options := onCopy(mode, `set -e; echo b >b; git add b; git commit -q -m mine; echo left >left; echo ready; exec 3<> <(:); while :; do read -t 1 -u 3; done`)
+				options := onCopy(mode,
+					`set -e; echo b >b; git add b; git commit -q -m mine; echo left >left; echo ready; exec 3<> <(:); while :; do read -t 1 -u 3; done`)
 				tr := &trial{options: options, dir: r.dir, image: enginetest.SmallImage, live: t.TempDir()}
 				tr.during = func(*runplan.Plan, *workspace.Workspace) { restart(signal) }
 				tr.mayKeep = true // the agent's end and the engine's are a race

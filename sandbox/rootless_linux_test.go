@@ -123,9 +123,12 @@ func serveRootlessDocker(t *testing.T, dir string) *engine.Engine {
 	}
 	defer said.Close()
 	// The options of Docker's own dockerd-rootless.sh, and the links of --copy-up that it removes.
-	daemon := exec.Command(testenv.Program(t, "rootlesskit"), "--state-dir", state+"/rootlesskit", "--net", "slirp4netns", "--disable-host-loopback",
-		"--copy-up=/etc", "--copy-up=/run", "--propagation=rslave", "sh", "-c", `rm -f /run/docker /run/containerd /run/xtables.lock; exec dockerd "$@"`, "sh",
-		"--host", address, "--data-root", dir+"/home/data", "--exec-root", state+"/docker", "--pidfile", state+"/docker.pid", "--log-level", "warn")
+	daemon := exec.Command(testenv.Program(t, "rootlesskit"), "--state-dir", state+"/rootlesskit", "--net", "slirp4netns",
+		"--disable-host-loopback",
+		"--copy-up=/etc", "--copy-up=/run", "--propagation=rslave", "sh", "-c",
+		`rm -f /run/docker /run/containerd /run/xtables.lock; exec dockerd "$@"`, "sh",
+		"--host", address, "--data-root", dir+"/home/data", "--exec-root", state+"/docker", "--pidfile",
+		state+"/docker.pid", "--log-level", "warn")
 	daemon.Stdout, daemon.Stderr = said, said
 	if err := daemon.Start(); err != nil {
 		t.Fatal(err)
@@ -153,7 +156,8 @@ func TestUserOfRootlessDocker(t *testing.T) {
 	}
 	e := serveRootlessDocker(t, dir)
 	tr := (&trial{image: enginetest.SmallImage, options: shell("echo began")}).run(t, e)
-	if !errors.Is(tr.err, runplan.ErrOwners) || ExitCode(tr.err) != 69 || tr.stdout.String() != "" || !strings.Contains(diag.HintOf(tr.err), "--workspace clone") {
+	if !errors.Is(tr.err, runplan.ErrOwners) || ExitCode(tr.err) != 69 || tr.stdout.String() != "" ||
+		!strings.Contains(diag.HintOf(tr.err), "--workspace clone") {
 		t.Errorf("bind: %v, %q", tr.err, diag.HintOf(tr.err))
 	}
 	carriedJob(t, e, enginetest.SmallImage, workspace.Copy)
@@ -166,7 +170,8 @@ grep -E '^(CapEff|NoNewPrivs|Seccomp):' /proc/self/status; id -u`)}
 		tr.options.User.Workspace.Mode = string(mode)
 		tr.run(t, e)
 		out := tr.stdout.String()
-		if tr.err != nil || strings.Contains(out, "REACHED") || !strings.Contains(out, "CapEff:\t0000000000000000") || strings.HasSuffix(out, "\n0\n") ||
+		if tr.err != nil || strings.Contains(out, "REACHED") || !strings.Contains(out, "CapEff:\t0000000000000000") ||
+			strings.HasSuffix(out, "\n0\n") ||
 			strings.Contains(out, "package main\n") != (mode == workspace.ReadOnly) || strings.Contains(out, "WROTE") != (mode == workspace.None) {
 			t.Errorf("%s: %v\n%s\n%s\n%q", mode, tr.err, out, tr.stderr.String(), tr.said)
 		}

@@ -67,7 +67,8 @@ func TestClaudeWorksInTheSandbox(t *testing.T) {
 	if len(requests) < 2 || !requests[0].Authorized || !strings.Contains(requests[0].Body, "71c0ffee") {
 		t.Errorf("the model API saw %d requests", len(requests))
 	}
-	if said := strings.Join(tr.said, "\n"); strings.Contains(said, "metered") || tr.result.Usage.Output != int64(len(requests))*fakeapi.OutputTokens {
+	if said := strings.Join(tr.said, "\n"); strings.Contains(said, "metered") ||
+		tr.result.Usage.Output != int64(len(requests))*fakeapi.OutputTokens {
 		t.Errorf("the proxy metered %+v in %d requests; said %q", tr.result.Usage, len(requests), said)
 	}
 	if tr.result.Timings.Firewall <= 0 || tr.result.Timings.Startup <= tr.result.Timings.SidecarReady {
@@ -83,9 +84,12 @@ func TestClaudesOwnQuestionsNameNoProcess(t *testing.T) {
 	e := connect(t)
 	const host = "own-question.example.com"
 	tr := (&trial{
-		options: runplan.Options{Claude: runplan.Claude{Headless: agent.Headless{ExtraArgs: []string{"--mcp-config", `{"mcpServers":{"x":{"type":"http","url":"http://` + host + `/"}}}`}}}},
-		prompt:  strings.NewReader("please wait\n"),
-		script:  fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"until grep -q own-question /run/sbx/audit.jsonl; do sleep 0.1; done"}}}, Final: "all done"},
+		options: runplan.Options{
+			Claude: runplan.Claude{
+				Headless: agent.Headless{ExtraArgs: []string{"--mcp-config", `{"mcpServers":{"x":{"type":"http","url":"http://` + host + `/"}}}`}}}},
+		prompt: strings.NewReader("please wait\n"),
+		script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"until grep -q own-question /run/sbx/audit.jsonl; do sleep 0.1; done"}}},
+			Final: "all done"},
 	}).run(t, e)
 	if tr.err != nil {
 		t.Fatal(tr.err)
@@ -216,7 +220,8 @@ func TestTheAgentCannotFillTheDisk(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := shell("trap 'echo interrupted; exit 0' INT; head -c 60m /dev/zero >/tmp/memory; sleep 2.5; echo still here; " +
 				// Only now: other programs fill the disk meanwhile, and then such a folder alone ends the run.
-				"[ " + folder + " = . ] || mkdir -m 300 " + folder + "; for i in $(seq 1000); do head -c 4m /dev/zero >" + folder + "/$i || break; sleep 0.1; done")
+				"[ " + folder + " = . ] || mkdir -m 300 " + folder + "; for i in $(seq 1000); do head -c 4m /dev/zero >" + folder +
+				"/$i || break; sleep 0.1; done")
 			o.User.Limits.Disk = 40 << 20
 			tr := (&trial{options: o}).run(t, e)
 			if !errors.Is(tr.err, ErrDisk) || tr.result.ExitCode != 74 {
@@ -240,7 +245,8 @@ func TestSignalsReachTheAgent(t *testing.T) {
 		code         int
 		stdout       string
 	}{
-		{"the first is passed on", "trap 'echo got INT; exit 0' INT; echo ready; while :; do sleep 0.1; done", []os.Signal{syscall.SIGINT}, 130, "got INT"},
+		{"the first is passed on", "trap 'echo got INT; exit 0' INT; echo ready; while :; do sleep 0.1; done",
+			[]os.Signal{syscall.SIGINT}, 130, "got INT"},
 		{"the second kills", "trap '' TERM; echo ready; while :; do sleep 0.1; done", []os.Signal{syscall.SIGTERM, syscall.SIGTERM}, 143, ""},
 		{"a quit", "trap 'echo got TERM; exit 0' TERM; echo ready; while :; do sleep 0.1; done", []os.Signal{syscall.SIGQUIT}, 131, "got TERM"},
 	} {
@@ -253,7 +259,8 @@ func TestSignalsReachTheAgent(t *testing.T) {
 			}}).run(t, e)
 			var summary struct{ Error string }
 			text, err := os.ReadFile(filepath.Join(tr.state, SummaryFile))
-			if err := errors.Join(err, json.Unmarshal(text, &summary)); err != nil || summary.Error != "the run was cancelled by a signal: "+c.signals[0].String() {
+			if err := errors.Join(err, json.Unmarshal(text, &summary)); err != nil ||
+				summary.Error != "the run was cancelled by a signal: "+c.signals[0].String() {
 				t.Errorf("the summary's error is %q, %v", summary.Error, err)
 			}
 			if tr.result.ExitCode != c.code || tr.result.Outcome.Conclusion != agent.Cancelled || !strings.Contains(tr.stdout.String(), c.stdout) {

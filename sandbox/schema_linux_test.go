@@ -33,7 +33,8 @@ func TestAnswersFitTheirSchema(t *testing.T) {
 		"it does not": {schema("string"), agent.SchemaMismatch, `/properties/n: type: 3 has type "integer", want "string"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := &trial{script: fakeapi.Script{Turns: []fakeapi.Turn{{Calls: []fakeapi.Call{{Name: "StructuredOutput", Input: map[string]any{"n": 3}}}}}}}
+			tr := &trial{
+				script: fakeapi.Script{Turns: []fakeapi.Turn{{Calls: []fakeapi.Call{{Name: "StructuredOutput", Input: map[string]any{"n": 3}}}}}}}
 			tr.options.Schema = schema("number")
 			tr.adjust = func(p *runplan.Plan) { p.Asked.Schema = c.outside }
 			tr.run(t, e)

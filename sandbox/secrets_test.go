@@ -31,7 +31,8 @@ func TestTranscriptKeepsNoSecrets(t *testing.T) {
 		Layers:      runplan.Layers{User: settings.Settings{EnvPrefixes: []string{"PROJECT_"}}},
 	}
 	tr := (&trial{options: o, script: fakeapi.Script{
-		Turns: []fakeapi.Turn{{Bash: []string{`echo "$PROJECT_TOKEN $PROJECT_URL $PROJECT_STAGE ` + unasked + `"; printf %s "$PROJECT_URL" | base64`}}},
+		Turns: []fakeapi.Turn{
+			{Bash: []string{`echo "$PROJECT_TOKEN $PROJECT_URL $PROJECT_STAGE ` + unasked + `"; printf %s "$PROJECT_URL" | base64`}}},
 		Final: "the token is " + token,
 	}}).run(t, e)
 	if tr.err != nil || !tr.result.Outcome.OK() {

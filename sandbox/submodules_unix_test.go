@@ -27,7 +27,8 @@ func TestAttackARepositoryInASubmoduleThatIsNotCheckedOut(t *testing.T) {
 		{"everywhere", "", []string{"sub", "sub2/inner", "nested/inner"}, func(*repository) error { return nil }},
 		{"its folder is missing", "", []string{"sub"}, func(r *repository) error { return os.Remove(filepath.Join(r.dir, "sub")) }},
 		{"in a repository inside", "nested", []string{"inner"}, func(*repository) error { return nil }},
-		{"a folder of the repository", "tools", []string{"lib"}, func(r *repository) error { r.git("clone", "mv", "sub", "tools/lib"); return nil }},
+		{"a folder of the repository", "tools", []string{"lib"},
+			func(r *repository) error { r.git("clone", "mv", "sub", "tools/lib"); return nil }},
 		{"a split index", "", []string{"sub"}, func(r *repository) error { r.git("clone", "update-index", "--split-index"); return nil }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -51,19 +52,21 @@ func TestAttackARepositoryInASubmoduleThatIsNotCheckedOut(t *testing.T) {
 			r.own(base)
 			script := "cd /workspace; git status --short || echo broken\n"
 			for _, p := range c.places {
-				script += `mkdir -p ` + p + `/.git/objects ` + p + `/.git/refs; echo 'ref: refs/heads/main' > ` + p + `/.git/HEAD; (` + r.evil() + `) > ` + p + `/.git/config
+				script += `mkdir -p ` + p + `/.git/objects ` + p + `/.git/refs; echo 'ref: refs/heads/main' > ` + p + `/.git/HEAD; (` + r.evil() +
+					`) > ` + p + `/.git/config
 mv ` + p + ` moved && echo DONE
 `
 			}
 			dir := filepath.Join(r.dir, c.below)
-			tr := (&trial{dir: dir, options: shell(script + "echo ready; while ! test -e stop; do sleep 0.05; done; echo finished"), during: func(*runplan.Plan, *workspace.Workspace) {
-				if out, err := r.host(dir, "status", "--short"); err != nil || r.ran() {
-					t.Errorf("git on the host while the agent works: %v: %s", err, out)
-				}
-				if err := os.WriteFile(filepath.Join(dir, "stop"), nil, 0o644); err != nil {
-					t.Error(err)
-				}
-			}}).run(t, e)
+			tr := (&trial{dir: dir, options: shell(script + "echo ready; while ! test -e stop; do sleep 0.05; done; echo finished"),
+				during: func(*runplan.Plan, *workspace.Workspace) {
+					if out, err := r.host(dir, "status", "--short"); err != nil || r.ran() {
+						t.Errorf("git on the host while the agent works: %v: %s", err, out)
+					}
+					if err := os.WriteFile(filepath.Join(dir, "stop"), nil, 0o644); err != nil {
+						t.Error(err)
+					}
+				}}).run(t, e)
 			if out := tr.stdout.String(); strings.Contains(out, "DONE") || !strings.Contains(out, "finished") {
 				t.Errorf("the agent says %q %q", out, tr.stderr.String())
 			}

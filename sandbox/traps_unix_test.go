@@ -36,7 +36,8 @@ func newRepository(t *testing.T) *repository {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &repository{t: t, dir: filepath.Join(base, "project"), worktree: filepath.Join(base, "tree"), marker: filepath.Join(base, "project", "RAN")}
+	r := &repository{t: t, dir: filepath.Join(base, "project"), worktree: filepath.Join(base, "tree"),
+		marker: filepath.Join(base, "project", "RAN")}
 	for _, d := range []string{filepath.Dir(base), base} {
 		if err := os.Chmod(d, 0o755); err != nil { // the owner's git must come through
 			t.Fatal(err)
@@ -125,11 +126,14 @@ func TestAgentCannotRepointSubmodulesWorktreesHooksOrIncludes(t *testing.T) {
 cd /workspace
 mkdir evil evil/objects evil/refs; ` + r.evil() + `> evil/config
 # mv would copy and delete what it cannot rename
-mkdir /tmp/bin; printf '#!/bin/sh\nexec python3 -c "import os,sys; os.rename(sys.argv[1], sys.argv[2])" "$1" old\n' > /tmp/bin/rename; chmod +x /tmp/bin/rename; PATH=/tmp/bin:$PATH
+mkdir /tmp/bin; printf '#!/bin/sh\nexec python3 -c "import os,sys; os.rename(sys.argv[1], sys.argv[2])" "$1" old\n' > /tmp/bin/rename; ` +
+		`chmod +x /tmp/bin/rename; PATH=/tmp/bin:$PATH
 mkdir one && rename one && rmdir old && echo "rename works"
 try() { if sh -c "$1" 2>/dev/null; then echo "DONE $1"; else echo stopped; fi; }
-cat evil/config >> .git/config; cat evil/config >> .git/modules/sub/config; mkdir -p .git/hooks .git/modules/sub/hooks .git/modules/new/hooks
-for h in post-commit post-checkout reference-transaction pre-auto-gc; do printf "#!/bin/sh\ntouch ` + r.marker + `\n" | tee .git/hooks/$h .git/modules/sub/hooks/$h .git/modules/new/hooks/$h; done >/dev/null
+cat evil/config >> .git/config; cat evil/config >> .git/modules/sub/config; ` +
+		`mkdir -p .git/hooks .git/modules/sub/hooks .git/modules/new/hooks
+for h in post-commit post-checkout reference-transaction pre-auto-gc; do printf "#!/bin/sh\ntouch ` + r.marker +
+		`\n" | tee .git/hooks/$h .git/modules/sub/hooks/$h .git/modules/new/hooks/$h; done >/dev/null
 chmod +x .git/hooks/* .git/modules/*/hooks/*; echo /workspace/evil > .git/modules/sub/commondir; echo /workspace/evil > .git/commondir
 mkdir -p .git/worktrees/tree; echo ` + r.dir + `/evil > .git/worktrees/tree/commondir
 rm .git/commondir .git/modules/sub/commondir; git init -q .; printf '[core]\n\trepositoryformatversion = 0\n' > .git/config
@@ -144,7 +148,8 @@ try 'rename sub'
 echo free > sub/file && echo free > tools/file && git -C /workspace add tools/file && echo "the rest is free"
 `)}).run(t, e)
 	out := tr.stdout.String()
-	if strings.Contains(out, "DONE") || strings.Count(out, "stopped") != 8 || !strings.Contains(out, "rename works") || !strings.Contains(out, "the rest is free") {
+	if strings.Contains(out, "DONE") || strings.Count(out, "stopped") != 8 || !strings.Contains(out, "rename works") ||
+		!strings.Contains(out, "the rest is free") {
 		t.Errorf("not every attempt was stopped:\n%s\n%s", out, tr.stderr.String())
 	}
 	r.git("project", "status")
@@ -205,7 +210,8 @@ func TestNestedRepositoriesAreReported(t *testing.T) {
 cd /workspace; export HOME=/tmp GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b.example GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b.example
 git init -q docs/nested; git -C docs/nested commit -q --allow-empty -m x; ` + r.evil() + `>> docs/nested/.git/config
 git clone -q docs/nested docs/clone
-mkdir -p hidden/.git; git init -q --bare hidden/.git/x; ` + r.evil() + `>> hidden/.git/x/config; printf '\tworktree = ../..\n' >> hidden/.git/x/config; ln -s .git/x hidden/site; chmod 500 hidden/.git/x
+mkdir -p hidden/.git; git init -q --bare hidden/.git/x; ` + r.evil() +
+		`>> hidden/.git/x/config; printf '\tworktree = ../..\n' >> hidden/.git/x/config; ln -s .git/x hidden/site; chmod 500 hidden/.git/x
 git update-index --add --cacheinfo "160000,$(git -C docs/nested rev-parse HEAD),docs/nested"
 git init -q --bare docs/bare
 mkdir pointer; echo 'gitdir: ../docs/bare' > pointer/.git
@@ -225,7 +231,8 @@ echo done`)}).run(t, e)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"docs/nested/.git (a repository)", "docs/bare (a bare repository)", "pointer/.git (points at a repository)", "look at it without git"} {
+	for _, want := range []string{"docs/nested/.git (a repository)", "docs/bare (a bare repository)", "pointer/.git (points at a repository)",
+		"look at it without git"} {
 		said := func(s string) bool { return strings.Contains(s, want) }
 		if !slices.ContainsFunc(tr.said, said) || !slices.ContainsFunc(tr.result.Warnings, said) || !said(string(summary)) {
 			t.Errorf("nobody is told of %s: %q", want, tr.said)
@@ -266,7 +273,8 @@ git init -q "$name"; test -d "$name/.git" && echo done`)}).run(t, e)
 // TestLinkedHookScriptIsProtected: a hook is often a link to a script of the
 // project, and the link being read-only protects nothing.
 func TestLinkedHookScriptIsProtected(t *testing.T) {
-	w := workspacetest.Folder(t, ".git/HEAD", ".git/objects/", ".git/refs/", ".git/hooks/pre-commit -> ../../scripts/check.sh", "scripts/check.sh", ".git/hooks/post-commit -> /etc/hostname")
+	w := workspacetest.Folder(t, ".git/HEAD", ".git/objects/", ".git/refs/", ".git/hooks/pre-commit -> ../../scripts/check.sh",
+		"scripts/check.sh", ".git/hooks/post-commit -> /etc/hostname")
 	p := plan(t, runplan.Options{}, w)
 	modes := map[string]bool{}
 	for _, m := range p.Agent.Mounts {
@@ -324,7 +332,8 @@ rm scripts/way && echo free > scripts/way && mkdir build && echo free > build/ho
 		t.Error("git on the host ran what the agent wrote")
 	}
 	said := strings.Join(tr.said, "\n")
-	for _, want := range []string{".git/hooks/post-commit leads over scripts/way, which is a symbolic link itself", ".git/hooks/post-checkout leads over build, which is missing"} {
+	for _, want := range []string{".git/hooks/post-commit leads over scripts/way, which is a symbolic link itself",
+		".git/hooks/post-checkout leads over build, which is missing"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("nobody is told that %s: %q", want, tr.said)
 		}
@@ -344,7 +353,8 @@ func TestAgentCannotChangeWhatOtherToolsObeyUnseen(t *testing.T) {
 cd /workspace
 for f in .mcp.json .cursor/mcp.json .cursor/hooks.json app.code-workspace; do echo evil >$f && echo "DONE $f"; done
 mv .mcp.json old && echo "DONE mv"; mv .cursor old && echo "DONE mv"
-echo evil >lefthook.yml && mkdir .zed && echo evil >.zed/settings.json && ln -s lefthook.yml opencode.json && mkfifo shell.nix && touch mise.toml && echo "the rest is free"
+echo evil >lefthook.yml && mkdir .zed && echo evil >.zed/settings.json && ln -s lefthook.yml opencode.json && mkfifo shell.nix && touch ` +
+		`mise.toml && echo "the rest is free"
 `)}).run(t, e)
 	out := tr.stdout.String()
 	if strings.Contains(out, "DONE") || !strings.Contains(out, "the rest is free") {
@@ -366,7 +376,8 @@ func TestAgentCannotChangeWhatOpeningTheDevContainerRuns(t *testing.T) {
 	r := newRepository(t)
 	r.write(".devcontainer/devcontainer.json", `{ // comment
 	"dockerComposeFile": ["../compose.yml", "own.yml"], "service": "a",
-	"initializeCommand": {"a": "cd . && sh ./scripts/open.sh --in=docs", "b": ["${localWorkspaceFolder}/scripts/other.sh", "../outside", "way/x"]} }`)
+	"initializeCommand": {"a": "cd . && sh ./scripts/open.sh --in=docs", "b": `+
+		`["${localWorkspaceFolder}/scripts/other.sh", "../outside", "way/x"]} }`)
 	if err := os.Symlink("docs", filepath.Join(r.dir, "way")); err != nil {
 		t.Fatal(err)
 	}
@@ -384,7 +395,8 @@ echo free >>docs/x && echo free >scripts/free && echo "the rest is free"
 	if strings.Contains(out, "DONE") || !strings.Contains(out, "the rest is free") {
 		t.Errorf("the agent says:\n%s\n%s", out, tr.stderr.String())
 	}
-	if said := strings.Join(tr.said, "\n"); strings.Count(said, "has an initializeCommand") != 2 || !strings.Contains(said, "names way/x, which leads over a symbolic link") {
+	if said := strings.Join(tr.said, "\n"); strings.Count(said, "has an initializeCommand") != 2 ||
+		!strings.Contains(said, "names way/x, which leads over a symbolic link") {
 		t.Errorf("nobody is told of the commands: %q", tr.said)
 	}
 }
@@ -396,7 +408,8 @@ func TestFolderSwappedForALinkMountsNothingOfTheHost(t *testing.T) {
 		t.Helper()
 		secret = t.TempDir()
 		vscode := filepath.Join(w.Dir, ".vscode")
-		if err := errors.Join(os.WriteFile(filepath.Join(secret, "key"), []byte("secret"), 0o600), os.RemoveAll(vscode), os.Symlink(secret, vscode)); err != nil {
+		if err := errors.Join(os.WriteFile(filepath.Join(secret, "key"), []byte("secret"), 0o600), os.RemoveAll(vscode),
+			os.Symlink(secret, vscode)); err != nil {
 			t.Fatal(err)
 		}
 		return secret

@@ -41,7 +41,8 @@ func TestSeveralAgentsOnClonesOfOneRepository(t *testing.T) {
 	before := snapshot(t, r.dir)
 	script := func(name string) string {
 		return `git status --short; cat a.txt; ls secret.env; git log --format=%s | head -1
-echo ` + name + ` >` + name + `.txt; git add -A; git commit -q -m ` + name + `; echo left >left-` + name + `.txt; mkdir -p .vscode; echo '{}' >.vscode/tasks.json
+echo ` + name + ` >` + name + `.txt; git add -A; git commit -q -m ` + name + `; echo left >left-` + name +
+			`.txt; mkdir -p .vscode; echo '{}' >.vscode/tasks.json
 `
 	}
 	second := &trial{options: onCopy(workspace.Clone, script("second")), dir: r.dir}
@@ -72,7 +73,8 @@ echo ` + name + ` >` + name + `.txt; git add -A; git commit -q -m ` + name + `; 
 		if text, err := os.ReadFile(filepath.Join(tr.state, TreeFolder, "left-"+name+".txt")); err != nil || string(text) != "left\n" {
 			t.Errorf("%s: the tree has %q, %v", name, text, err)
 		}
-		if said := strings.Join(tr.said, "\n"); !strings.Contains(said, "uncommitted changes are not in it") || strings.Contains(said, "is in this folder, too") {
+		if said := strings.Join(tr.said, "\n"); !strings.Contains(said, "uncommitted changes are not in it") ||
+			strings.Contains(said, "is in this folder, too") {
 			t.Errorf("%s: said %q", name, said)
 		}
 	}
@@ -91,7 +93,8 @@ func TestACopyOfTheFolder(t *testing.T) {
 	r.write("a.txt", "not committed\n")
 	r.write(".env", "untracked\n")
 	r.write("deep/er/file", "x\n")
-	if err := errors.Join(os.Symlink("/etc/passwd", filepath.Join(r.dir, "link")), os.Chmod(filepath.Join(r.dir, "deep/er/file"), 0o4755)); err != nil {
+	if err := errors.Join(os.Symlink("/etc/passwd", filepath.Join(r.dir, "link")),
+		os.Chmod(filepath.Join(r.dir, "deep/er/file"), 0o4755)); err != nil {
 		t.Fatal(err)
 	}
 	socket, err := net.Listen("unix", filepath.Join(r.dir, "talk"))
@@ -101,7 +104,8 @@ func TestACopyOfTheFolder(t *testing.T) {
 	defer socket.Close()
 	before := snapshotFiles(t, r.dir)
 	o := onCopy(workspace.Copy, `cat a.txt .env ../er/file; readlink ../../link; stat -c %a file; ls ../../talk
-cd /workspace; git status --short | sort; echo x >a.txt; rm .env; mkdir -p .vscode .git/hooks; echo x >.vscode/tasks.json; echo x >.git/hooks/post-commit; chmod +x .git/hooks/*
+cd /workspace; git status --short | sort; echo x >a.txt; rm .env; mkdir -p .vscode .git/hooks; echo x >.vscode/tasks.json; `+
+		`echo x >.git/hooks/post-commit; chmod +x .git/hooks/*
 git add a.txt; git -c user.name=a -c user.email=a@b commit -q -m agent; echo done`)
 	o.Command[2] = strings.Replace(o.Command[2], "cd /workspace\ncat a.txt .env", "cat /workspace/a.txt /workspace/.env", 1)
 	o.Folder = "deep/er"
@@ -121,7 +125,8 @@ git add a.txt; git -c user.name=a -c user.email=a@b commit -q -m agent; echo don
 	}
 	if len(tr.result.Commits) != 1 || tr.result.WorkTree == "" || len(tr.result.Warnings) != 1 ||
 		!strings.HasSuffix(tr.result.Warnings[0], "had not committed when the run began: a.txt") {
-		t.Errorf("commits %+v, tree %q, warnings %q; %s %s %q", tr.result.Commits, tr.result.WorkTree, tr.result.Warnings, out, tr.stderr.String(), tr.said)
+		t.Errorf("commits %+v, tree %q, warnings %q; %s %s %q", tr.result.Commits, tr.result.WorkTree, tr.result.Warnings, out,
+			tr.stderr.String(), tr.said)
 	}
 	quiet := (&trial{options: onCopy(workspace.Copy, "git status --short >/dev/null; true"), dir: r.dir}).run(t, e)
 	if _, err := os.Lstat(filepath.Join(quiet.state, TreeFolder)); err == nil || quiet.result.WorkTree != "" {
@@ -151,7 +156,8 @@ func snapshotFiles(t *testing.T, dir string) string {
 func TestNothingToClone(t *testing.T) {
 	o := runplan.Options{ID: "test", Containers: runplan.Containers{Image: "image:1"}, Folders: runplan.Folders{Tree: "/nowhere"}}
 	o.User.Workspace.Mode = string(workspace.Clone)
-	if _, err := newPlan(o, runplan.Facts{Workspace: workspacetest.Folder(t)}); !errors.Is(err, workspace.ErrRefused) || !strings.Contains(diag.HintOf(err), "--workspace copy") {
+	if _, err := newPlan(o, runplan.Facts{Workspace: workspacetest.Folder(t)}); !errors.Is(err, workspace.ErrRefused) ||
+		!strings.Contains(diag.HintOf(err), "--workspace copy") {
 		t.Errorf("%v, %q", err, diag.HintOf(err))
 	}
 	e := connect(t)

@@ -37,7 +37,8 @@ func TestAttackAMountShowsWhatIsNoFolderOfTheProjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	if err := errors.Join(os.Symlink(home, filepath.Join(home, "src", "up")), os.WriteFile(filepath.Join(home, ".ssh", "id"), nil, 0o600)); err != nil {
+	if err := errors.Join(os.Symlink(home, filepath.Join(home, "src", "up")),
+		os.WriteFile(filepath.Join(home, ".ssh", "id"), nil, 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -90,7 +91,8 @@ func TestAttackAMountShowsWhatIsNoFolderOfTheProjects(t *testing.T) {
 func TestAttackAMountHidesTheRunsOwnFiles(t *testing.T) {
 	w, dir := workspacetest.Folder(t), t.TempDir()
 	for target, fine := range map[string]bool{
-		"/workspace": false, "/workspace/x": false, "/": false, "/proc": false, "/etc": false, "/etc/passwd": false, "/run/sbx": false, "/run": false,
+		"/workspace": false, "/workspace/x": false, "/": false, "/proc": false, "/etc": false, "/etc/passwd": false,
+		"/run/sbx": false, "/run": false,
 		"/.sbx": false, "/.sbx-new": false, "/home/agent": false, "/home": false, "/home/agent/.claude": false, "/home/agent/.claude/x": false,
 		"/usr/local/bin": false, "/usr/local/bin/claude": false, "/usr": false, "/usr/local/sbin": false,
 		"/mnt/x": true, "/home/agent/.cache/go": true, "/usr/share/dict": true, "/workspaces": true,
@@ -167,7 +169,8 @@ func TestTheProjectNarrowsTheWorkspace(t *testing.T) {
 		{"", "", "", "bind"}, {"", "", "ro", "ro"}, {"", "", "none", "none"}, {"", "ro", "bind", "ro"}, {"", "bind", "ro", "bind"},
 		{"ro", "", "", "ro"}, {"ro", "", "none", "none"}, {"ro", "", "bind", ""}, {"none", "", "ro", ""}, {"ro", "bind", "", "bind"},
 	} {
-		o := runplan.Options{ID: "test", Containers: runplan.Containers{Image: "image:1"}, Layers: runplan.Layers{Project: &settings.Settings{Workspace: settings.Workspace{Mode: c.project}}}}
+		o := runplan.Options{ID: "test", Containers: runplan.Containers{Image: "image:1"},
+			Layers: runplan.Layers{Project: &settings.Settings{Workspace: settings.Workspace{Mode: c.project}}}}
 		o.Own.Workspace.Mode, o.User.Workspace.Mode = c.own, c.flag
 		p, err := newPlan(o, runplan.Facts{Workspace: workspacetest.Folder(t)})
 		if c.want == "" {
@@ -187,7 +190,8 @@ func TestAReadOnlyWorkspaceAndMounts(t *testing.T) {
 	w := newProject(t, true)
 	before := snapshot(t, w)
 	readable, writable := t.TempDir(), t.TempDir()
-	if err := errors.Join(os.WriteFile(filepath.Join(readable, "text"), []byte("told\n"), 0o644), os.Chmod(readable, 0o755), os.Chmod(writable, 0o777)); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(readable, "text"), []byte("told\n"), 0o644), os.Chmod(readable, 0o755),
+		os.Chmod(writable, 0o777)); err != nil {
 		t.Fatal(err)
 	}
 	o := shell(`cat main.go /mnt/in/text; git status --short | head -3
@@ -195,7 +199,8 @@ for f in main.go new .git/hooks/x .vscode/x /mnt/in/x .devcontainer/devcontainer
 mkdir x 2>/dev/null && echo "WROTE x"; rm main.go 2>/dev/null && echo "WROTE gone"; mv .git g 2>/dev/null && echo "WROTE moved"
 touch /home/agent/.cache/y && echo x >/home/agent/.cache/out/file && echo fine`)
 	o.User.Workspace.Mode = "ro"
-	o.User.Mounts = []settings.Mount{{Host: readable, Container: "/mnt/in", ReadOnly: true}, {Host: writable, Container: "/home/agent/.cache/out"}}
+	o.User.Mounts = []settings.Mount{{Host: readable, Container: "/mnt/in", ReadOnly: true},
+		{Host: writable, Container: "/home/agent/.cache/out"}}
 	tr := (&trial{options: o, dir: w}).run(t, e)
 	out := tr.stdout.String()
 	if tr.err != nil || !strings.Contains(out, "package main\ntold\n") || !strings.Contains(out, "fine\n") {
@@ -238,7 +243,8 @@ func TestNoWorkspace(t *testing.T) {
 		}
 	}
 	if dir, err := os.UserHomeDir(); err == nil {
-		if _, err := newPlan(runplan.Options{ID: "test", Containers: runplan.Containers{Image: "image:1"}, Layers: runplan.Layers{User: settings.Settings{Workspace: settings.Workspace{Mode: "none"}}}},
+		if _, err := newPlan(runplan.Options{ID: "test", Containers: runplan.Containers{Image: "image:1"},
+			Layers: runplan.Layers{User: settings.Settings{Workspace: settings.Workspace{Mode: "none"}}}},
 			runplan.Facts{Workspace: unseen(t, dir)}); err != nil {
 			t.Errorf("nothing of the home would be shown: %v", err)
 		}

@@ -35,7 +35,8 @@ func TestNoGitMakesACommitOfTheWorkTree(t *testing.T) {
 	o.User.Mounts = []settings.Mount{{Host: none, Container: "/usr/bin/git", ReadOnly: true}}
 	tr := (&trial{dir: r.dir, options: o}).run(t, e)
 	text, err := os.ReadFile(filepath.Join(r.dir, "a.txt"))
-	if said := strings.Join(tr.result.Warnings, "\n"); err != nil || string(text) != "two\n" || !strings.Contains(said, "the image has no git") || len(tr.result.Commits) > 0 {
+	if said := strings.Join(tr.result.Warnings, "\n"); err != nil || string(text) != "two\n" ||
+		!strings.Contains(said, "the image has no git") || len(tr.result.Commits) > 0 {
 		t.Errorf("%q, %v; warnings %q, %v", text, err, tr.result.Warnings, tr.err)
 	}
 }
@@ -52,17 +53,24 @@ func TestWhatTheAgentLeftBecomesACommit(t *testing.T) {
 		log          string // subjects of the branch, the newest first; "" = nothing comes back
 		clean        bool   // the host's files are those of the branch
 	}{
-		{"changes alone", `echo two > a.txt; rm b.txt; mkdir -p x/y; printf 'new' > 'x/y/ü "q"'; ln -s a.txt link; chmod +x c.sh; echo no > left.log`, marker, true},
+		{"changes alone",
+			`echo two > a.txt; rm b.txt; mkdir -p x/y; printf 'new' > 'x/y/ü "q"'; ln -s a.txt link; chmod +x c.sh; echo no > left.log`,
+			marker, true},
 		{"after commits", `echo two > a.txt; git commit -q -a -m agent; echo three > a.txt`, marker + "agent\n", true},
 		{"on another branch", `git checkout -q -b other; echo two > a.txt`, marker, true},
 		{"no branch", `git checkout -q --detach; echo two > a.txt`, marker, true},
 		{"staged and locked", `echo two > a.txt; git add a.txt; echo three > a.txt; touch .git/index.lock`, marker, true},
-		{"a merge with conflicts", `git checkout -q -b one; echo 1 > a.txt; git commit -q -a -m one; git checkout -q -b two HEAD~1; echo 2 > a.txt; git commit -q -a -m two; ! git merge one`,
+		{"a merge with conflicts",
+			`git checkout -q -b one; echo 1 > a.txt; git commit -q -a -m one; git checkout -q -b two HEAD~1; echo 2 > a.txt; ` +
+				`git commit -q -a -m two; ! git merge one`,
 			marker + "two\n", true},
 		{"no index", `rm .git/index; echo two > a.txt`, marker, true},
-		{"a repository of its own", `echo two > a.txt; git init -q new; git -C new -c user.name=a -c user.email=a@b commit -q --allow-empty -m x`, marker, false},
+		{"a repository of its own", `echo two > a.txt; git init -q new; git -C new -c user.name=a -c user.email=a@b commit -q --allow-empty -m x`,
+			marker, false},
 		{"a submodule", `(cd sub; echo s > s.txt)`, marker, false},
-		{"a filter that fails", `git config filter.x.clean false; git config filter.x.required true; printf '*.bin filter=x' > .git/info/attributes; echo x > x.bin; echo two > a.txt`, "", true},
+		{"a filter that fails",
+			`git config filter.x.clean false; git config filter.x.required true; printf '*.bin filter=x' > .git/info/attributes; echo x > x.bin; ` +
+				`echo two > a.txt`, "", true},
 		{"nothing", `true`, "", true},
 		{"nothing but ignored files", `echo no > left.log`, "", true},
 		{"all committed", `echo two > a.txt; git commit -q -a -m agent`, "agent\n", true},
@@ -79,7 +87,8 @@ func TestWhatTheAgentLeftBecomesACommit(t *testing.T) {
 			r.git("project", "-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", "two")
 			before := snapshot(t, filepath.Join(r.dir, ".git"))
 			tr := (&trial{dir: r.dir, options: commitLeft(c.script)}).run(t, e)
-			if !strings.Contains(tr.stdout.String(), "finished") || len(tr.result.Warnings) > 0 != (c.name == "a repository of its own" || c.name == "a filter that fails") {
+			if !strings.Contains(tr.stdout.String(), "finished") ||
+				len(tr.result.Warnings) > 0 != (c.name == "a repository of its own" || c.name == "a filter that fails") {
 				t.Fatalf("the agent failed: %s %s %q", tr.stdout.String(), tr.stderr.String(), tr.result.Warnings)
 			}
 			if after := snapshot(t, filepath.Join(r.dir, ".git")); after != before {
@@ -108,7 +117,8 @@ func TestWhatTheAgentLeftBecomesACommit(t *testing.T) {
 			}
 			if strings.HasPrefix(c.log, "Work tree") {
 				author, _ := r.host(r.dir, "log", "-1", "--format=%an <%ae> %cn <%ce>", branch)
-				if author != "Someone <someone@example.com> Someone <someone@example.com>\n" || !strings.Contains(strings.Join(tr.said, "\n"), "left uncommitted") {
+				if author != "Someone <someone@example.com> Someone <someone@example.com>\n" ||
+					!strings.Contains(strings.Join(tr.said, "\n"), "left uncommitted") {
 					t.Errorf("it is by %s, and said is %q", author, tr.said)
 				}
 			}
@@ -136,7 +146,8 @@ func TestAttackWhatIsObeyedWhenTheWorkTreeIsCommitted(t *testing.T) {
 	e := connect(t)
 	r := newRepository(t)
 	tr := (&trial{dir: r.dir, options: commitLeft(`
-printf '#!/bin/sh\nexec >> /workspace/ran 2>&1; echo "$0"; id; env; cat /proc/1/environ; touch ` + r.marker + `; true\n' > /workspace/evil; chmod +x evil
+printf '#!/bin/sh\nexec >> /workspace/ran 2>&1; echo "$0"; id; env; cat /proc/1/environ; touch ` + r.marker +
+		`; true\n' > /workspace/evil; chmod +x evil
 mkdir -p .git/hooks; for h in pre-commit post-commit reference-transaction post-index-change; do cp evil .git/hooks/$h; done
 git config filter.x.clean /workspace/evil; git config core.fsmonitor /workspace/evil; git config user.name Evil
 printf '*.txt filter=x\n' > .gitattributes; echo two > x.txt; echo two > y.bin; ln -s /etc/shadow shadow; ln -s / root; mkfifo pipe
@@ -181,8 +192,12 @@ func TestAWorkTreeThatIsNeverCommittedEnds(t *testing.T) {
 	t.Parallel()
 	e := connect(t)
 	r := newRepository(t)
-	tr := (&trial{dir: r.dir, commitTimeout: 5 * time.Second, options: commitLeft(`echo two > a.txt; git commit -q --allow-empty -m agent; git config filter.x.clean 'sleep 600'; echo '*.txt filter=x' > .gitattributes`)}).run(t, e)
-	if said := strings.Join(tr.result.Warnings, "\n"); !strings.Contains(said, "left uncommitted is in a commit") || len(tr.result.Commits) != 1 {
+	tr := (&trial{dir: r.dir, commitTimeout: 5 * time.Second,
+		options: commitLeft(
+			`echo two > a.txt; git commit -q --allow-empty -m agent; git config filter.x.clean 'sleep 600'; ` +
+				`echo '*.txt filter=x' > .gitattributes`)}).run(t, e)
+	if said := strings.Join(tr.result.Warnings, "\n"); !strings.Contains(said, "left uncommitted is in a commit") ||
+		len(tr.result.Commits) != 1 {
 		t.Errorf("warnings %q, commits %+v", tr.result.Warnings, tr.result.Commits)
 	}
 }

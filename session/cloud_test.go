@@ -13,11 +13,16 @@ func TestCloudsByTheVariablesOfClaudeCode(t *testing.T) {
 		env  string
 		want string // the upstream and a variable of the agent's, or what the error says
 	}{
-		{"CLAUDE_CODE_USE_BEDROCK=1 AWS_REGION=eu-west-1 AWS_BEARER_TOKEN_BEDROCK=" + key, "https://bedrock-runtime.eu-west-1.amazonaws.com AWS_REGION=eu-west-1"},
-		{"CLAUDE_CODE_USE_BEDROCK=1 ANTHROPIC_BEDROCK_BASE_URL=https://gw.example.com/bedrock ANTHROPIC_AUTH_TOKEN=" + key, "https://gw.example.com/bedrock AWS_REGION=us-east-1"},
-		{"CLAUDE_CODE_USE_VERTEX=1 ANTHROPIC_VERTEX_BASE_URL=https://us-east5-aiplatform.googleapis.com/v1 CLOUD_ML_REGION=us-east5 ANTHROPIC_VERTEX_PROJECT_ID=p ANTHROPIC_AUTH_TOKEN=" + key,
+		{"CLAUDE_CODE_USE_BEDROCK=1 AWS_REGION=eu-west-1 AWS_BEARER_TOKEN_BEDROCK=" + key,
+			"https://bedrock-runtime.eu-west-1.amazonaws.com AWS_REGION=eu-west-1"},
+		{"CLAUDE_CODE_USE_BEDROCK=1 ANTHROPIC_BEDROCK_BASE_URL=https://gw.example.com/bedrock ANTHROPIC_AUTH_TOKEN=" + key,
+			"https://gw.example.com/bedrock AWS_REGION=us-east-1"},
+		{
+			"CLAUDE_CODE_USE_VERTEX=1 ANTHROPIC_VERTEX_BASE_URL=https://us-east5-aiplatform.googleapis.com/v1 CLOUD_ML_REGION=us-east5 " +
+				"ANTHROPIC_VERTEX_PROJECT_ID=p ANTHROPIC_AUTH_TOKEN=" + key,
 			"https://us-east5-aiplatform.googleapis.com/v1/projects/p/locations/us-east5 CLOUD_ML_REGION=us-east5"},
-		{"CLAUDE_CODE_USE_BEDROCK=1 AWS_REGION=eu-west-1 AWS_BEARER_TOKEN_BEDROCK=" + key + " ANTHROPIC_API_KEY=sk-ant-api03-0123456789", "https://api.anthropic.com "},
+		{"CLAUDE_CODE_USE_BEDROCK=1 AWS_REGION=eu-west-1 AWS_BEARER_TOKEN_BEDROCK=" + key + " ANTHROPIC_API_KEY=sk-ant-api03-0123456789",
+			"https://api.anthropic.com "},
 		{"CLAUDE_CODE_USE_BEDROCK=0 AWS_BEARER_TOKEN_BEDROCK=" + key, "there is no key for the model API"},
 		{"CLAUDE_CODE_USE_BEDROCK=1 AWS_REGION=eu-west-1 ANTHROPIC_AUTH_TOKEN=" + key, "there is no key for the model API"},
 		{"CLAUDE_CODE_USE_BEDROCK=1 AWS_BEARER_TOKEN_BEDROCK=" + key, "there is no key for the model API"},

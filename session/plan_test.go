@@ -35,7 +35,8 @@ func TestPlanByTheProjectsFile(t *testing.T) {
 	if plan.Agent.Pids != 64 || len(plan.Network.Deny) != 1 {
 		t.Errorf("pids %d, network %+v", plan.Agent.Pids, plan.Network)
 	}
-	for text, code := range map[string]int{`{"network": {"allow": ["evil.example"]}}`: exitcode.Refused, `{"nothing": 1, "network": {"allow": ["*"]}}`: exitcode.Config} {
+	for text, code := range map[string]int{`{"network": {"allow": ["evil.example"]}}`: exitcode.Refused,
+		`{"nothing": 1, "network": {"allow": ["*"]}}`: exitcode.Config} {
 		dir, file := project(t, text)
 		_, err := planOf(dir, runplan.Options{ID: "test"})
 		if got, _ := exitcode.Of(err, 0); got != code || diag.HintOf(err) == "" {
@@ -54,7 +55,8 @@ func TestAttackTheProjectsSettingsAreALink(t *testing.T) {
 	other, file := project(t, `{}`)
 	for what, link := range map[string]func(dir string) error{
 		"the file": func(dir string) error {
-			return errors.Join(os.Mkdir(filepath.Join(dir, ".devcontainer"), 0o755), os.Symlink(file, filepath.Join(dir, ".devcontainer", "sandbox.jsonc")))
+			return errors.Join(os.Mkdir(filepath.Join(dir, ".devcontainer"), 0o755),
+				os.Symlink(file, filepath.Join(dir, ".devcontainer", "sandbox.jsonc")))
 		},
 		"the folder": func(dir string) error {
 			return os.Symlink(filepath.Join(other, ".devcontainer"), filepath.Join(dir, ".devcontainer"))
@@ -75,7 +77,8 @@ func TestAttackTheProjectsSettingsAreALink(t *testing.T) {
 // has not accepted, or with other options than those that he accepted.
 func TestAttackTheOptionsOfAFirewallFeature(t *testing.T) {
 	config := func(allow string) string {
-		return `{"image": "debian", "features": {"./firewall": {"presets": "npm", "allow": "` + allow + `", "private": "db.example", "deny": "no.example"}}}`
+		return `{"image": "debian", "features": {"./firewall": {"presets": "npm", "allow": "` + allow +
+			`", "private": "db.example", "deny": "no.example"}}}`
 	}
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -124,15 +127,20 @@ func TestAGatewayByTheVariablesOfClaudeCode(t *testing.T) {
 		env  map[string]string
 		want string // the address, and the secret that goes there; "" = an error
 	}{
-		"its token":               {map[string]string{"ANTHROPIC_BASE_URL": gateway, "ANTHROPIC_AUTH_TOKEN": token}, gateway + " " + token},
-		"its token before a key":  {map[string]string{"ANTHROPIC_BASE_URL": gateway, "ANTHROPIC_AUTH_TOKEN": token, "ANTHROPIC_API_KEY": key}, gateway + " " + token},
-		"a key":                   {map[string]string{"ANTHROPIC_BASE_URL": gateway, "ANTHROPIC_API_KEY": key}, gateway + " " + key},
-		"no address":              {map[string]string{"ANTHROPIC_AUTH_TOKEN": token}, ""},
-		"no address, and a key":   {map[string]string{"ANTHROPIC_AUTH_TOKEN": token, "ANTHROPIC_API_KEY": key}, credproxy.DefaultUpstream + " " + key},
-		"another address":         {map[string]string{"ANTHROPIC_BASE_URL": gateway, "SBX_DEVC_UPSTREAM": "https://b.example", "ANTHROPIC_AUTH_TOKEN": token}, ""},
-		"another, and a key":      {map[string]string{"ANTHROPIC_BASE_URL": gateway, "SBX_DEVC_UPSTREAM": "https://b.example", "ANTHROPIC_AUTH_TOKEN": token, "ANTHROPIC_API_KEY": key}, "https://b.example " + key},
-		"a cloud that is without": {map[string]string{"ANTHROPIC_BASE_URL": gateway, "ANTHROPIC_AUTH_TOKEN": token, "CLAUDE_CODE_USE_BEDROCK": "1"}, ""},
-		"in the clear":            {map[string]string{"ANTHROPIC_BASE_URL": "http://gw.example", "ANTHROPIC_AUTH_TOKEN": token}, ""},
+		"its token": {map[string]string{"ANTHROPIC_BASE_URL": gateway, "ANTHROPIC_AUTH_TOKEN": token}, gateway + " " + token},
+		"its token before a key": {map[string]string{"ANTHROPIC_BASE_URL": gateway, "ANTHROPIC_AUTH_TOKEN": token, "ANTHROPIC_API_KEY": key},
+			gateway + " " + token},
+		"a key":      {map[string]string{"ANTHROPIC_BASE_URL": gateway, "ANTHROPIC_API_KEY": key}, gateway + " " + key},
+		"no address": {map[string]string{"ANTHROPIC_AUTH_TOKEN": token}, ""},
+		"no address, and a key": {map[string]string{"ANTHROPIC_AUTH_TOKEN": token, "ANTHROPIC_API_KEY": key},
+			credproxy.DefaultUpstream + " " + key},
+		"another address": {map[string]string{"ANTHROPIC_BASE_URL": gateway, "SBX_DEVC_UPSTREAM": "https://b.example",
+			"ANTHROPIC_AUTH_TOKEN": token}, ""},
+		"another, and a key": {map[string]string{"ANTHROPIC_BASE_URL": gateway, "SBX_DEVC_UPSTREAM": "https://b.example",
+			"ANTHROPIC_AUTH_TOKEN": token, "ANTHROPIC_API_KEY": key}, "https://b.example " + key},
+		"a cloud that is without": {map[string]string{"ANTHROPIC_BASE_URL": gateway, "ANTHROPIC_AUTH_TOKEN": token,
+			"CLAUDE_CODE_USE_BEDROCK": "1"}, ""},
+		"in the clear": {map[string]string{"ANTHROPIC_BASE_URL": "http://gw.example", "ANTHROPIC_AUTH_TOKEN": token}, ""},
 	} {
 		upstream, credential, err := ModelAPI(func(name string) string { return c.env[name] })
 		got := ""
@@ -154,12 +162,13 @@ func TestModelAPI(t *testing.T) {
 		env  map[string]string
 		code int
 	}{
-		"a key":               {map[string]string{"ANTHROPIC_API_KEY": "sk-ant-api03-x"}, 0},
-		"a token":             {map[string]string{"CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-x"}, 0},
-		"nothing":             {nil, exitcode.NoSecret},
-		"a key in two lines":  {map[string]string{"ANTHROPIC_API_KEY": "sk-ant\napi"}, exitcode.NoSecret},
-		"no URL":              {map[string]string{"ANTHROPIC_API_KEY": "sk-ant-api03-x", "SBX_DEVC_UPSTREAM": "api"}, exitcode.Config},
-		"in the clear, afar":  {map[string]string{"ANTHROPIC_API_KEY": "sk-ant-api03-x", "SBX_DEVC_UPSTREAM": "http://api.example"}, exitcode.Config},
+		"a key":              {map[string]string{"ANTHROPIC_API_KEY": "sk-ant-api03-x"}, 0},
+		"a token":            {map[string]string{"CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-x"}, 0},
+		"nothing":            {nil, exitcode.NoSecret},
+		"a key in two lines": {map[string]string{"ANTHROPIC_API_KEY": "sk-ant\napi"}, exitcode.NoSecret},
+		"no URL":             {map[string]string{"ANTHROPIC_API_KEY": "sk-ant-api03-x", "SBX_DEVC_UPSTREAM": "api"}, exitcode.Config},
+		"in the clear, afar": {map[string]string{"ANTHROPIC_API_KEY": "sk-ant-api03-x", "SBX_DEVC_UPSTREAM": "http://api.example"},
+			exitcode.Config},
 		"in the clear, there": {map[string]string{"ANTHROPIC_API_KEY": "sk-ant-api03-x", "SBX_DEVC_UPSTREAM": "http://127.0.0.1:1"}, 0},
 	} {
 		upstream, _, err := ModelAPI(func(name string) string { return c.env[name] })

@@ -65,9 +65,12 @@ func TestJoinServices(t *testing.T) {
 		network string
 		said    string
 	}{
-		{"a service that runs", firewall.Network{Allow: []string{"db:5432"}, Private: []string{"db"}}, "", own, "the run is in the network " + own + ", for db"},
-		{"one that does not", firewall.Network{Allow: []string{"mail:25"}, Private: []string{"mail"}}, "", runplan.DefaultNetwork, "docker compose up -d mail"},
-		{"one that was never started", firewall.Network{Allow: []string{"cache:6379"}, Private: []string{"cache"}}, "", runplan.DefaultNetwork, "docker compose up -d cache"},
+		{"a service that runs", firewall.Network{Allow: []string{"db:5432"}, Private: []string{"db"}}, "", own,
+			"the run is in the network " + own + ", for db"},
+		{"one that does not", firewall.Network{Allow: []string{"mail:25"}, Private: []string{"mail"}}, "", runplan.DefaultNetwork,
+			"docker compose up -d mail"},
+		{"one that was never started", firewall.Network{Allow: []string{"cache:6379"}, Private: []string{"cache"}}, "", runplan.DefaultNetwork,
+			"docker compose up -d cache"},
 		{"a name that is no service", firewall.Network{Allow: []string{"nas:445"}, Private: []string{"nas"}}, "", runplan.DefaultNetwork, ""},
 		{"one that is not private", firewall.Network{Allow: []string{"db:5432"}}, "", runplan.DefaultNetwork, ""},
 		{"a network that the user named", firewall.Network{Allow: []string{"db:5432"}, Private: []string{"db"}}, "mine", "mine", ""},

@@ -14,7 +14,8 @@ func TestServicesNetwork(t *testing.T) {
 		return engine.Container{Labels: map[string]string{composeService: name}, Running: running, Networks: networks}
 	}
 	all := []engine.Container{
-		service("db", true, "app_back", "app_default"), service("cache", true, "app_back"), service("mail", false, "app_mail"), service("web", true, "app_default"),
+		service("db", true, "app_back", "app_default"), service("cache", true, "app_back"), service("mail", false, "app_mail"),
+		service("web", true, "app_default"),
 		service("proxy", true, "host"), service("proxy", true, "none"),
 	}
 	for _, c := range []struct {

@@ -22,7 +22,8 @@ func TestAttackLinkInThePlaceOfTheSummary(t *testing.T) {
 	}
 	home, project := filepath.Join(base, "home"), filepath.Join(base, "project")
 	victim := filepath.Join(home, "victim.json")
-	for _, err := range []error{os.MkdirAll(home, 0o755), os.MkdirAll(filepath.Join(project, "out"), 0o755), os.WriteFile(victim, []byte("precious"), 0o644)} {
+	for _, err := range []error{os.MkdirAll(home, 0o755), os.MkdirAll(filepath.Join(project, "out"), 0o755),
+		os.WriteFile(victim, []byte("precious"), 0o644)} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,8 +111,9 @@ func TestAttackFolderOfTheSummaryIsALinkAlready(t *testing.T) {
 		}
 	}
 	for name, refused := range map[string]bool{
-		"project/out/f.json": true, "project/out/deep/f.json": true, "project/inside/f.json": true, "way/out/f.json": true, "project/plain/../out/f.json": true,
-		"project/plain/f.json": false, "project/f.json": false, "way/plain/f.json": false, "home/f.json": false,
+		"project/out/f.json": true, "project/out/deep/f.json": true, "project/inside/f.json": true, "way/out/f.json": true,
+		"project/plain/../out/f.json": true,
+		"project/plain/f.json":        false, "project/f.json": false, "way/plain/f.json": false, "home/f.json": false,
 	} {
 		s, err := OpenSummary(filepath.FromSlash(base+"/"+name), project)
 		if (err != nil) != refused {

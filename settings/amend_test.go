@@ -38,12 +38,16 @@ func TestAmendKeepsEverythingElse(t *testing.T) {
 }
 `},
 		{"no lists", "{\n\t\"network\": {\n\t\t\"mode\": \"audit\"\n\t}\n}\n",
-			"{\n\t\"network\": {\n\t\t\"mode\": \"audit\",\n\t\t\"presets\": [\n\t\t\t\"npm\"\n\t\t],\n\t\t\"allow\": [\n\t\t\t\"x.example:443\",\n\t\t\t\"y.example\"\n\t\t]\n\t}\n}\n"},
+			"{\n\t\"network\": {\n\t\t\"mode\": \"audit\",\n\t\t\"presets\": [\n\t\t\t\"npm\"\n\t\t],\n\t\t\"allow\": [\n" +
+				"\t\t\t\"x.example:443\",\n\t\t\t\"y.example\"\n\t\t]\n\t}\n}\n"},
 		{"no network", "{\n  \"env\": {}\n}",
-			"{\n  \"env\": {},\n  \"network\": {\n    \"presets\": [\n      \"npm\"\n    ],\n    \"allow\": [\n      \"x.example:443\",\n      \"y.example\"\n    ]\n  }\n}"},
-		{"one line without lists", `{"network": {"deny": ["*.x"]}}`, `{"network": {"deny": ["*.x"], "presets": ["npm"], "allow": ["x.example:443", "y.example"]}}`},
+			"{\n  \"env\": {},\n  \"network\": {\n    \"presets\": [\n      \"npm\"\n    ],\n    \"allow\": [\n      \"x.example:443\",\n" +
+				"      \"y.example\"\n    ]\n  }\n}"},
+		{"one line without lists", `{"network": {"deny": ["*.x"]}}`,
+			`{"network": {"deny": ["*.x"], "presets": ["npm"], "allow": ["x.example:443", "y.example"]}}`},
 		{"one line without a network", `{}`, `{"network": {"presets": ["npm"], "allow": ["x.example:443", "y.example"]}}`},
-		{"one line", `{"network": {"allow": ["a.example"], "presets": []}}`, `{"network": {"allow": ["a.example", "x.example:443", "y.example"], "presets": ["npm"]}}`},
+		{"one line", `{"network": {"allow": ["a.example"], "presets": []}}`,
+			`{"network": {"allow": ["a.example", "x.example:443", "y.example"], "presets": ["npm"]}}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -72,7 +76,8 @@ func TestAmendKeepsEverythingElse(t *testing.T) {
 func TestAmendDistinguishesOperations(t *testing.T) {
 	const src = `{"network": {"allow": ["https://api.example.com GET /v1/**"]}}`
 	const upper = "https://api.example.com GET /V1/**"
-	got, err := amend("f", []byte(src), settings.Change{Add: settings.Lists{Allow: []string{upper, "https://api.example.com  GET /v1/**"}}}, settings.NoFiles)
+	got, err := amend("f", []byte(src), settings.Change{Add: settings.Lists{Allow: []string{upper, "https://api.example.com  GET /v1/**"}}},
+		settings.NoFiles)
 	if want := `{"network": {"allow": ["https://api.example.com GET /v1/**", "` + upper + `"]}}`; err != nil || string(got) != want {
 		t.Errorf("%s (%v), want %s", got, err, want)
 	}

@@ -35,7 +35,8 @@ func TestGivenSettings(t *testing.T) {
 	if want := []string{"a.example", "b.example", "c.example:8443"}; !slices.Equal(s.Network.Allow, want) {
 		t.Errorf("allow is %q, want %q", s.Network.Allow, want)
 	}
-	if s.Limits.Memory != 4<<30 || s.Limits.CPUs != 1.5 || !slices.Equal(s.EnvPrefixes, []string{"MY_"}) || !s.Policy().DecideName("b.example").Allowed() || s.Policy().DecideName("d.example").Allowed() {
+	if s.Limits.Memory != 4<<30 || s.Limits.CPUs != 1.5 || !slices.Equal(s.EnvPrefixes, []string{"MY_"}) ||
+		!s.Policy().DecideName("b.example").Allowed() || s.Policy().DecideName("d.example").Allowed() {
 		t.Errorf("got %+v", s.Settings)
 	}
 
@@ -52,7 +53,8 @@ func TestGivenSettings(t *testing.T) {
 		t.Errorf("accepted: %+v", s)
 	}
 	for i, want := range []string{
-		`--whitelist: cannot read the list "none.txt"`, `--env-prefix: "" is not the name`, `--env-prefix: "2X" is not the name`, `--memory: "4x" is not a size`,
+		`--whitelist: cannot read the list "none.txt"`, `--env-prefix: "" is not the name`, `--env-prefix: "2X" is not the name`,
+		`--memory: "4x" is not a size`,
 		"--cpus: NaN is not a number", `--network: unknown mode "open"`, `--preset: unknown preset "nmp"`, "--whitelist: ",
 	} {
 		if i >= len(bad) || !strings.HasPrefix(bad[i].Error(), want) {
@@ -118,7 +120,8 @@ func TestGivenValuesAreJudgedAsAFilesAre(t *testing.T) {
 			given, bad := g.Accept()
 			if (inFile == nil) != (given == nil) {
 				t.Errorf("%s %q: in a file %v, as a flag %v", setting, value, findings, bad)
-			} else if given != nil && !reflect.DeepEqual(given.Limits, inFile.Limits) || given != nil && fmt.Sprint(given.Network, given.EnvPrefixes) != fmt.Sprint(inFile.Network, inFile.EnvPrefixes) {
+			} else if given != nil && !reflect.DeepEqual(given.Limits, inFile.Limits) || given != nil &&
+				fmt.Sprint(given.Network, given.EnvPrefixes) != fmt.Sprint(inFile.Network, inFile.EnvPrefixes) {
 				t.Errorf("%s %q is %+v in a file, and %+v as a flag", setting, value, inFile.Settings, given.Settings)
 			}
 		}

@@ -113,7 +113,8 @@ func FuzzParseMount(f *testing.F) {
 		if m.ReadOnly {
 			long += ",readonly"
 		}
-		if strings.ContainsAny(m.Host+m.Container, "\r\n") || strings.TrimSpace(m.Container) != m.Container || strings.TrimSpace(m.Host) != m.Host {
+		if strings.ContainsAny(m.Host+m.Container, "\r\n") || strings.TrimSpace(m.Container) != m.Container ||
+			strings.TrimSpace(m.Host) != m.Host {
 			return // CSV and its fields change those
 		}
 		if again, err := readMount(long); err != nil || again != m {

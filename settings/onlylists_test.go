@@ -3,7 +3,8 @@ package settings
 import "testing"
 
 func TestOnlyListsIsForFilesThatHoldNothingElse(t *testing.T) {
-	file, err := ParseFile("f", []byte("{\n}\n"), NoFiles).Amend(Change{Add: Lists{Allow: []string{"a.example", "b.example"}, Deny: []string{"c.example"}}})
+	file, err := ParseFile("f", []byte("{\n}\n"),
+		NoFiles).Amend(Change{Add: Lists{Allow: []string{"a.example", "b.example"}, Deny: []string{"c.example"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,8 @@ func TestAttackOperationHiddenFromTheQuestion(t *testing.T) {
 	for i := range 20 {
 		s.Network.Allow = append(s.Network.Allow, fmt.Sprintf("https://h%d.example.com GET,HEAD /v1", i))
 	}
-	s.Network.Allow = append(s.Network.Allow, long, "s\u00fc.example", "https://b\u00fccher.example GET /", "https://api.example.org POST /x", push)
+	s.Network.Allow = append(s.Network.Allow, long, "s\u00fc.example", "https://b\u00fccher.example GET /",
+		"https://api.example.org POST /x", push)
 	if errs := firewall.Validate(s.Network); errs != nil {
 		t.Fatal(errs)
 	}

@@ -40,7 +40,8 @@ func TestEveryFieldIsAValue(t *testing.T) {
 			return s.inWords() != MCPServer{}.inWords()
 		},
 	} {
-		of := map[string]reflect.Type{"Mount": reflect.TypeFor[Mount](), "Secret": reflect.TypeFor[Secret](), "MCPServer": reflect.TypeFor[MCPServer]()}
+		of := map[string]reflect.Type{"Mount": reflect.TypeFor[Mount](), "Secret": reflect.TypeFor[Secret](),
+			"MCPServer": reflect.TypeFor[MCPServer]()}
 		eachLeaf(t, of[name], func(field string, set func(reflect.Value)) {
 			if name == "MCPServer" && field == "Type" { // follows from Command or URL
 				return

@@ -64,20 +64,26 @@ func TestParseReadsEverySetting(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	tests := []struct{ name, src, want, hint string }{
 		{"unknown name", `{"netwrok": {}}`, `1:2: error: unknown setting "netwrok" [SBX201]`, `did you mean "network"?`},
-		{"mistyped deny opens nothing", `{"network": {"denny": ["a.example"]}}`, `1:14: error: unknown setting "denny" [SBX201]`, `did you mean "deny"?`},
+		{"mistyped deny opens nothing", `{"network": {"denny": ["a.example"]}}`, `1:14: error: unknown setting "denny" [SBX201]`,
+			`did you mean "deny"?`},
 		{"hosts of an MCP server", `{"mcp": {"servers": [{"name": "a", "command": "x", "network": {"mode": "none"}}]}}`,
 			`1:52: error: unknown setting "network" [SBX201]`, "it shares the agent's network"},
-		{"unlike anything", `{"frobnicate": 1}`, `1:2: error: unknown setting "frobnicate" [SBX201]`, "accepted: $schema, budgets, env, envPrefixes"},
+		{"unlike anything", `{"frobnicate": 1}`, `1:2: error: unknown setting "frobnicate" [SBX201]`,
+			"accepted: $schema, budgets, env, envPrefixes"},
 		{"root is an array", `[]`, `1:1: error: the file must be an object, not an array [SBX202]`, ""},
 		{"text for a list", `{"network": {"allow": "a.example"}}`, `1:23: error: network.allow must be an array, not a string [SBX202]`, ""},
-		{"number in a list", `{"network": {"allow": ["a.example", 1]}}`, `1:37: error: network.allow[1] must be a string, not a number [SBX202]`, ""},
+		{"number in a list", `{"network": {"allow": ["a.example", 1]}}`,
+			`1:37: error: network.allow[1] must be a string, not a number [SBX202]`, ""},
 		{"mode", `{"network": {"mode": "allow-list"}}`, `[SBX210]`, ""},
 		{"bad entry", "{\"network\": {\n  \"allow\": [\"ok.example\",\n    \"http://x.example/\"]}}", `3:5: error: network.allow`, ""},
 		{"unknown preset", `{"network": {"presets": ["githb"]}}`, `1:26: error: network.presets`, "github"},
-		{"string boolean", `{"mounts": [{"host": "a", "container": "/a", "readonly": "true"}]}`, `1:58: error: mounts[0].readonly must be true or false, not a string [SBX202]`, ""},
-		{"relative mount point", `{"mounts": [{"host": "a", "container": "a"}]}`, `1:40: error: the container path "a" is not absolute [SBX203]`, ""},
+		{"string boolean", `{"mounts": [{"host": "a", "container": "/a", "readonly": "true"}]}`,
+			`1:58: error: mounts[0].readonly must be true or false, not a string [SBX202]`, ""},
+		{"relative mount point", `{"mounts": [{"host": "a", "container": "a"}]}`,
+			`1:40: error: the container path "a" is not absolute [SBX203]`, ""},
 		{"missing field", `{"mounts": [{"host": "a"}]}`, `1:13: error: mounts[0] lacks "container" [SBX203]`, ""},
-		{"protect leads out", `{"workspace": {"protect": ["a/../../b"]}}`, `1:28: error: workspace.protect: "a/../../b" is not a path below the workspace [SBX203]`, ""},
+		{"protect leads out", `{"workspace": {"protect": ["a/../../b"]}}`,
+			`1:28: error: workspace.protect: "a/../../b" is not a path below the workspace [SBX203]`, ""},
 		{"empty prefix would pass every key", `{"envPrefixes": [""]}`, `1:18: error: "" is not the name of a variable [SBX203]`, ""},
 		{"NUL in a value", `{"env": {"A": "x\u0000y"}}`, `1:15: error: env.A holds a NUL character [SBX203]`, ""},
 		{"size", `{"limits": {"memory": "4 gigs"}}`, `1:23: error: limits.memory: "4 gigs" is not a size [SBX203]`, `"512m"`},
@@ -127,7 +133,8 @@ func TestEmptyListIsNoMissingList(t *testing.T) {
 }
 
 func TestParseReportsAllAtOnce(t *testing.T) {
-	_, findings := settings.Parse("f", []byte(`{"topology": 1, "network": {"allow": ["*", "a..b"], "mode": "open"}, "x": 1}`), settings.NoFiles)
+	_, findings := settings.Parse("f", []byte(`{"topology": 1, "network": {"allow": ["*", "a..b"], "mode": "open"}, "x": 1}`),
+		settings.NoFiles)
 	var got []string
 	for _, f := range findings {
 		got = append(got, fmt.Sprintf("%d %s", f.Column, f.Rule))
@@ -176,7 +183,8 @@ func TestListFileCannotEscapeItsFolder(t *testing.T) {
 	for _, name := range []string{"../" + filepath.Base(outside) + "/key", filepath.Join(outside, "key"), "link", "."} {
 		src := fmt.Sprintf(`{"network": {"allow": [%q]}}`, "@"+name)
 		s, findings := settings.Parse(filepath.Join(dir, "f"), []byte(src), settings.DirReader(dir))
-		if s != nil || len(findings) != 1 || findings[0].Rule != settings.RuleListFile || strings.Contains(fmt.Sprint(findings), "secret.example") {
+		if s != nil || len(findings) != 1 || findings[0].Rule != settings.RuleListFile ||
+			strings.Contains(fmt.Sprint(findings), "secret.example") {
 			t.Errorf("@%s: got %+v, %v", name, s, findings)
 		}
 	}
@@ -186,7 +194,8 @@ func TestListFileCannotEscapeItsFolder(t *testing.T) {
 // return settings exactly when nothing is an error.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(full))
-	f.Add([]byte(`{"network": {"allow": [1, "@x"], "inbound": [1e9, -1, "x"]}, "secrets": [{}, 1], "limits": {"memory": "1e300g", "cpus": 1e999}}`))
+	f.Add(
+		[]byte(`{"network": {"allow": [1, "@x"], "inbound": [1e9, -1, "x"]}, "secrets": [{}, 1], "limits": {"memory": "1e300g", "cpus": 1e999}}`))
 	f.Add([]byte(`{"mcp": {"servers": [{"env": null}]}, "mounts": null, "env": {"": 1}}`))
 	f.Fuzz(func(t *testing.T, src []byte) {
 		s, findings := settings.Parse("f", src, settings.NoFiles)
@@ -213,7 +222,8 @@ func TestAcceptedSettingsCarryTheirPolicyAndPlaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "f")
-	s, findings := settings.Parse(file, []byte("{\"network\": {\"deny\": [\"c.example\"],\n  \"allow\": [\" a.example\", \"@hosts.txt\"]}}"), settings.DirReader(dir))
+	s, findings := settings.Parse(file, []byte("{\"network\": {\"deny\": [\"c.example\"],\n  \"allow\": [\" a.example\", \"@hosts.txt\"]}}"),
+		settings.DirReader(dir))
 	if s == nil {
 		t.Fatal(findings)
 	}

@@ -20,7 +20,8 @@ func TestReferences(t *testing.T) {
 		}
 	}
 	const value = "s3cr3t-Value"
-	for _, text := range []string{value, value + ":", "env:" + value, "env:", "op:" + value, "op://" + value, "op://a//" + value, "keyring:" + value,
+	for _, text := range []string{value, value + ":", "env:" + value, "env:", "op:" + value, "op://" + value,
+		"op://a//" + value, "keyring:" + value,
 		"keyring:/" + value, "pass:-" + value, "pass:a/../" + value, "vault:" + value, "file:a\n" + value, "cmd:\x00" + value, ""} {
 		if r, bad := parseReference(text); bad == nil || strings.Contains(bad.message+bad.hint, value) {
 			t.Errorf("%q: %+v %v", text, r, bad)

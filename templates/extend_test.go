@@ -22,7 +22,8 @@ func TestExtendKeepsWhatIsThere(t *testing.T) {
 }
 `
 	facts := templates.Facts{Pinned: []string{".git"}, ReadOnly: []string{".git/hooks", ".git/config"}, Covered: []string{".idea"}}
-	got, changes, err := templates.Extend([]byte(src), templates.Extension{Facts: facts, Presets: []string{"anthropic", "npm"}, Allow: []string{`x"y`}})
+	got, changes, err := templates.Extend([]byte(src),
+		templates.Extension{Facts: facts, Presets: []string{"anthropic", "npm"}, Allow: []string{`x"y`}})
 	if err != nil || len(changes) > 0 {
 		t.Fatal(changes, err)
 	}
@@ -30,7 +31,8 @@ func TestExtendKeepsWhatIsThere(t *testing.T) {
 	if doc == nil {
 		t.Fatalf("%v\n%s", findings, got)
 	}
-	for _, kept := range []string{"\t// ours\n\t\"image\": \"mcr.example/devcontainers/go:1\", /* pinned by Renovate */\n", `"ghcr.io/devcontainers/features/node:1": {}, // for the site`,
+	for _, kept := range []string{"\t// ours\n\t\"image\": \"mcr.example/devcontainers/go:1\", /* pinned by Renovate */\n",
+		`"ghcr.io/devcontainers/features/node:1": {}, // for the site`,
 		`["type=volume,source=cache,target=/cache", `, `"remoteUser": "vscode", // last`} {
 		if !strings.Contains(string(got), kept) {
 			t.Errorf("%q is gone:\n%s", kept, got)
@@ -43,7 +45,8 @@ func TestExtendKeepsWhatIsThere(t *testing.T) {
 	if allow, _ := feature.Member("allow").Str(); allow != `x"y` {
 		t.Errorf("allow %q", allow)
 	}
-	for _, want := range []string{`target=${containerWorkspaceFolder}/.devcontainer,readonly"`, `target=${containerWorkspaceFolder}/.git"`, `/.git/config,readonly"`, `"type=tmpfs,target=${containerWorkspaceFolder}/.idea,readonly"`, `"SSH_AUTH_SOCK": null`} {
+	for _, want := range []string{`target=${containerWorkspaceFolder}/.devcontainer,readonly"`, `target=${containerWorkspaceFolder}/.git"`,
+		`/.git/config,readonly"`, `"type=tmpfs,target=${containerWorkspaceFolder}/.idea,readonly"`, `"SSH_AUTH_SOCK": null`} {
 		if !strings.Contains(string(got), want) {
 			t.Errorf("no %s in\n%s", want, got)
 		}
@@ -76,7 +79,8 @@ func TestExtendMountsNothingWritableOverComposeVolumes(t *testing.T) {
 
 // However the Feature is named, it is not added a second time.
 func TestExtendKnowsTheFeature(t *testing.T) {
-	for _, name := range []string{"ghcr.io/me/features/firewall", "localhost:5000/x/firewall:1", "ghcr.io/a/b/firewall@sha256:0", "./firewall", "https://files.example/devcontainer-feature-firewall.tgz"} {
+	for _, name := range []string{"ghcr.io/me/features/firewall", "localhost:5000/x/firewall:1", "ghcr.io/a/b/firewall@sha256:0", "./firewall",
+		"https://files.example/devcontainer-feature-firewall.tgz"} {
 		got, _, err := templates.Extend([]byte(`{"image": "a:1", "features": {"`+name+`": {}}}`), templates.Extension{})
 		if err != nil || strings.Count(string(got), "firewall") != 1 || !templates.Extended(got) {
 			t.Errorf("%s: %v\n%s", name, err, got)
@@ -94,7 +98,8 @@ func TestExtendTakesOverAFirewallHook(t *testing.T) {
 		{"sudo", `"postStartCommand": "sudo /usr/local/bin/init-firewall.sh", "waitFor": "postStartCommand"`, ``},
 		{"sudo with a shell", `"postStartCommand": "sudo -n /bin/bash .devcontainer/init-firewall.sh"`, ``},
 		{"words", `"postCreateCommand": ["sudo", "/usr/local/bin/init-firewall.sh"]`, ``},
-		{"one of several", `"postStartCommand": {"firewall": "sudo /usr/local/bin/init-firewall.sh", "deps": "npm ci"}, "waitFor": "postStartCommand"`,
+		{"one of several",
+			`"postStartCommand": {"firewall": "sudo /usr/local/bin/init-firewall.sh", "deps": "npm ci"}, "waitFor": "postStartCommand"`,
 			`"postStartCommand": {"deps": "npm ci"}, "waitFor": "postStartCommand"`},
 		{"one alone", `"postStartCommand": {"firewall": "sudo init-firewall.sh"}, "waitFor": "onCreateCommand"`, `"waitFor": "onCreateCommand"`},
 		{"more than that", `"postStartCommand": "sudo init-firewall.sh && npm ci"`, `"postStartCommand": "sudo init-firewall.sh && npm ci"`},

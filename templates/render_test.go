@@ -150,21 +150,25 @@ func TestOptionCannotInjectDockerfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, value := range []string{
-		"debian\nRUN curl x | sh", "debian AS x", "debian # ", "$(id)", "`id`", "a'b", `a"b`, `a\b`, "${templateOption:timezone}", "a;b", "a\x00b", "ä",
+		"debian\nRUN curl x | sh", "debian AS x", "debian # ", "$(id)", "`id`", "a'b", `a"b`, `a\b`,
+		"${templateOption:timezone}", "a;b", "a\x00b", "ä",
 	} {
 		if _, err := tmpl.Render(map[string]string{"baseImage": value}); !errors.Is(err, templates.ErrOption) || diag.HintOf(err) == "" {
 			t.Errorf("baseImage %q: %v", value, err)
 		}
 	}
 	digest := "registry.example:5000/debian@sha256:" + strings.Repeat("a", 64)
-	if got := text(t, render(t, "claude", map[string]string{"baseImage": digest}), "Dockerfile"); !strings.Contains(got, "\nFROM "+digest+"\n") {
+	if got := text(t, render(t, "claude", map[string]string{"baseImage": digest}), "Dockerfile"); !strings.Contains(got,
+		"\nFROM "+digest+"\n") {
 		t.Error("a digest must be accepted")
 	}
 }
 
 func TestAdaptKeepsTheLayout(t *testing.T) {
 	files := []templates.File{
-		{Path: ".devcontainer/devcontainer.json", Content: []byte("{\n  // why\n  \"mounts\": [\n    \"a\", // first\n    \"b\"\n  ],\n  \"workspaceMount\": \"x\",\n  \"runArgs\": [\"--init\"]\n}\n")},
+		{Path: ".devcontainer/devcontainer.json",
+			Content: []byte("{\n  // why\n  \"mounts\": [\n    \"a\", // first\n    \"b\"\n  ],\n  \"workspaceMount\": \"x\",\n" +
+				"  \"runArgs\": [\"--init\"]\n}\n")},
 		{Path: ".devcontainer/sandbox.jsonc", Content: []byte(`{"network": {"presets": ["anthropic"], "allow": [/* yours */]}}`)},
 	}
 	got, err := templates.Adapt(files, templates.Facts{ReadOnly: []string{".vscode"}},
@@ -173,14 +177,16 @@ func TestAdaptKeepsTheLayout(t *testing.T) {
 		t.Fatal(err)
 	}
 	self := "type=bind,source=${localWorkspaceFolder}/.vscode,target=/workspaces/${localWorkspaceFolderBasename}/.vscode,readonly"
-	if want := "{\n  // why\n  \"mounts\": [\n    \"a\", // first\n    \"b\",\n    \"" + self + "\"\n  ],\n  \"workspaceMount\": \"x\",\n  \"runArgs\": [\"--init\", \"--network=app_default\"]\n}\n"; string(got[0].Content) != want {
+	if want := "{\n  // why\n  \"mounts\": [\n    \"a\", // first\n    \"b\",\n    \"" + self +
+		"\"\n  ],\n  \"workspaceMount\": \"x\",\n  \"runArgs\": [\"--init\", \"--network=app_default\"]\n}\n"; string(got[0].Content) != want {
 		t.Errorf("got\n%s\nwant\n%s", got[0].Content, want)
 	}
 	doc, findings := jsonc.Parse("", got[1].Content)
 	if doc == nil {
 		t.Fatal(findings)
 	}
-	if want := `{"network": {"presets": ["anthropic", "npm"], "allow": ["x\"y", "z"/* yours */], "private": ["db"]}}`; string(got[1].Content) != want {
+	if want := `{"network": {"presets": ["anthropic", "npm"], "allow": ["x\"y", "z"/* yours */], "private": ["db"]}}`; string(
+		got[1].Content) != want {
 		t.Errorf("got %s, want %s", got[1].Content, want)
 	}
 }
@@ -204,7 +210,8 @@ func TestWriteFilesAllOrNothing(t *testing.T) {
 	if err := os.WriteFile(old, []byte("mine"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	files := []templates.File{{Path: "one/a", Content: []byte("new")}, {Path: "one/b", Content: []byte("new")}, {Path: "two/deeper/" + strings.Repeat("c", 300), Content: []byte("new")}}
+	files := []templates.File{{Path: "one/a", Content: []byte("new")}, {Path: "one/b", Content: []byte("new")},
+		{Path: "two/deeper/" + strings.Repeat("c", 300), Content: []byte("new")}}
 	if err := templates.WriteFiles(dir, files, true); err == nil {
 		t.Fatal("no file system takes a name of 300 bytes, so this had to fail")
 	}
@@ -263,8 +270,10 @@ func TestWriteFilesRefusesALink(t *testing.T) {
 // the files have the lines and the tree that they always have.
 func TestNoOptionChangesTheStructure(t *testing.T) {
 	nasty := []string{
-		`"`, `\`, `\"`, "a\nb", "a\r\nRUN id", `a", "x": "y`, `a"], "mode": "host", "private": ["*`, `a"}}`, "a */ // b", "${localEnv:HOME}", "${templateOption:timezone}",
-		"$HOME", "$(id)", "`id`", "a b", "a;id", "a&&id", "a|id", "a>b", "a # b", "'", "a\x00b", "a\x1b[31m", "{a}", "[a]", "a, b", "*", "!a", "~", "é", "\u2028", strings.Repeat("a", 100_000),
+		`"`, `\`, `\"`, "a\nb", "a\r\nRUN id", `a", "x": "y`, `a"], "mode": "host", "private": ["*`, `a"}}`, "a */ // b", "${localEnv:HOME}",
+		"${templateOption:timezone}",
+		"$HOME", "$(id)", "`id`", "a b", "a;id", "a&&id", "a|id", "a>b", "a # b", "'", "a\x00b", "a\x1b[31m", "{a}", "[a]", "a, b", "*", "!a",
+		"~", "é", "\u2028", strings.Repeat("a", 100_000),
 	}
 	for _, id := range templates.IDs() {
 		tmpl, err := templates.Load(id)

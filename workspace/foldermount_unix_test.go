@@ -16,7 +16,8 @@ import (
 func TestAttackAMountHoldsSocketsOfTheMachine(t *testing.T) {
 	base := t.TempDir()
 	home, project, database := filepath.Join(base, "home"), filepath.Join(base, "app"), filepath.Join(base, "db")
-	for _, dir := range []string{project, database, filepath.Join(home, ".docker/run"), filepath.Join(home, ".colima/default"), filepath.Join(base, "engine")} {
+	for _, dir := range []string{project, database, filepath.Join(home, ".docker/run"), filepath.Join(home, ".colima/default"),
+		filepath.Join(base, "engine")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,8 @@ import (
 // such as /tmp, and commands there would work on his.
 func TestProjectAround(t *testing.T) {
 	base := folderReal(t)
-	for _, dir := range []string{"home/plain/sub", "home/repo/.git/refs", "home/repo/pkg/.git", "home/repo/pkg/deep", "shared/work/sub", "home/above/repo/.git/refs", "home/above/repo/sub"} {
+	for _, dir := range []string{"home/plain/sub", "home/repo/.git/refs", "home/repo/pkg/.git", "home/repo/pkg/deep", "shared/work/sub",
+		"home/above/repo/.git/refs", "home/above/repo/sub"} {
 		if err := os.MkdirAll(filepath.Join(base, filepath.FromSlash(dir)), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -26,7 +27,8 @@ func TestProjectAround(t *testing.T) {
 		{"above, where others write", "shared/work/sub", "shared", "shared/work/sub"},
 		{"nowhere", "home/plain/sub", "none", "home/plain/sub"},
 	} {
-		got := ProjectAround(filepath.Join(base, filepath.FromSlash(c.here)), home, func(dir string) bool { return dir == filepath.Join(base, filepath.FromSlash(c.project)) })
+		got := ProjectAround(filepath.Join(base, filepath.FromSlash(c.here)), home,
+			func(dir string) bool { return dir == filepath.Join(base, filepath.FromSlash(c.project)) })
 		if want := filepath.Join(base, filepath.FromSlash(c.want)); got != want {
 			t.Errorf("%s: got %s, want %s", c.name, got, want)
 		}

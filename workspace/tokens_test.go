@@ -39,7 +39,8 @@ func TestATokenInGitsConfigurationIsSaid(t *testing.T) {
 	}
 	for _, config := range []string{"sub/config", "hidden/.git/config"} {
 		write := func() error {
-			return os.WriteFile(filepath.Join(dir, filepath.FromSlash(config)), []byte("[remote \"o\"]\n\turl = https://u:s3cret@example.com/o/r\n"), 0o600)
+			return os.WriteFile(filepath.Join(dir, filepath.FromSlash(config)),
+				[]byte("[remote \"o\"]\n\turl = https://u:s3cret@example.com/o/r\n"), 0o600)
 		}
 		if err := write(); err != nil {
 			t.Fatal(err)
@@ -49,7 +50,8 @@ func TestATokenInGitsConfigurationIsSaid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said := strings.Join(w.Notes, "\n"); !strings.Contains(said, "sub/config holds a password or a token") || strings.Contains(said, "hidden") || strings.Contains(said, "s3cret") {
+	if said := strings.Join(w.Notes, "\n"); !strings.Contains(said, "sub/config holds a password or a token") ||
+		strings.Contains(said, "hidden") || strings.Contains(said, "s3cret") {
 		t.Errorf("said is %q", said)
 	}
 }

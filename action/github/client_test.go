@@ -50,7 +50,9 @@ func TestPermission(t *testing.T) {
 // more than a line.
 func TestAttackTheTokenLeaves(t *testing.T) {
 	stolen := ""
-	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { stolen = r.Header.Get("Authorization") + "-" }))
+	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		stolen = r.Header.Get("Authorization") + "-"
+	}))
 	defer thief.Close()
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, thief.URL, http.StatusTemporaryRedirect)
@@ -124,8 +126,9 @@ func TestAttackTexts(t *testing.T) {
 		want  int
 		err   string
 	}{
-		"plain":     {[]string{entry("100644", "blob", "a.md"), entry("100755", "blob", "b/c.sh")}, 2, ""},
-		"out":       {[]string{entry("100644", "blob", "../../evil"), entry("100644", "blob", "a/../../evil"), entry("100644", "blob", "a//b")}, 0, ""},
+		"plain": {[]string{entry("100644", "blob", "a.md"), entry("100755", "blob", "b/c.sh")}, 2, ""},
+		"out": {[]string{entry("100644", "blob", "../../evil"), entry("100644", "blob", "a/../../evil"), entry("100644", "blob", "a//b")},
+			0, ""},
 		"link":      {[]string{entry("120000", "blob", "l"), entry("160000", "commit", "s")}, 0, ""},
 		"many":      {many, 0, "more than 200 files"},
 		"sha":       {[]string{`{"mode":"100644","type":"blob","sha":"../x","path":"a"}`}, 0, "no name of a file's content"},

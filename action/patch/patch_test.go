@@ -19,7 +19,8 @@ import (
 
 // added is the patch of a new file.
 func added(path, mode string, lines ...string) string {
-	text := fmt.Sprintf("diff --git a/%[1]s b/%[1]s\nnew file mode %[2]s\n--- /dev/null\n+++ b/%[1]s\n@@ -0,0 +1,%[3]d @@\n", path, mode, len(lines))
+	text := fmt.Sprintf("diff --git a/%[1]s b/%[1]s\nnew file mode %[2]s\n--- /dev/null\n+++ b/%[1]s\n@@ -0,0 +1,%[3]d @@\n", path, mode,
+		len(lines))
 	for _, l := range lines {
 		text += "+" + l + "\n"
 	}
@@ -44,7 +45,8 @@ func judge(t *testing.T, text string) Verdict {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules := Rules{MaxFiles: 3, MaxBytes: 100, Ignored: func(p string) bool { return strings.HasPrefix(p, "node_modules/") || p == "node_modules" }}
+	rules := Rules{MaxFiles: 3, MaxBytes: 100,
+		Ignored: func(p string) bool { return strings.HasPrefix(p, "node_modules/") || p == "node_modules" }}
 	return rules.Judge(p)
 }
 
@@ -75,12 +77,13 @@ func TestAttackPatches(t *testing.T) {
 		"binary, nothing":    {"diff --git a/x b/x\n" + contentOf(gitbinary.Name([]byte("a")), "a"), "says nothing"},
 		"NUL":                {added("x", Plain, "a\x00b"), "content is binary"},
 		"huge":               {added("x", Plain, strings.Repeat("a", 101)), "at most 100 may be"},
-		"many":               {added("1", Plain, "a") + added("2", Plain, "a") + added("3", Plain, "a") + added("4", Plain, "a"), "at most 3 may"},
-		"twice":              {added("x", Plain, "a") + added("x", Plain, "b"), "has it twice"},
-		"twice, case":        {added("x", Plain, "a") + added("X", Plain, "b"), "has it twice"},
-		"nothing":            {"diff --git a/x b/x\n", "says nothing"},
-		"file and folder":    {added("x", Plain, "a") + added("x/y", Plain, "b"), "x/y: the patch has the file x, too"},
-		"folder and file":    {added("x/y/z", Plain, "a") + added("X", Plain, "b"), "the patch has the file X, too"},
+		"many": {added("1", Plain, "a") + added("2", Plain, "a") + added("3", Plain, "a") + added("4", Plain, "a"),
+			"at most 3 may"},
+		"twice":           {added("x", Plain, "a") + added("x", Plain, "b"), "has it twice"},
+		"twice, case":     {added("x", Plain, "a") + added("X", Plain, "b"), "has it twice"},
+		"nothing":         {"diff --git a/x b/x\n", "says nothing"},
+		"file and folder": {added("x", Plain, "a") + added("x/y", Plain, "b"), "x/y: the patch has the file x, too"},
+		"folder and file": {added("x/y/z", Plain, "a") + added("X", Plain, "b"), "the patch has the file X, too"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := judge(t, tc.patch)
@@ -155,7 +158,8 @@ func TestAttackPatchForms(t *testing.T) {
 }
 
 func TestProtectedFiles(t *testing.T) {
-	for _, path := range []string{".github/workflows/x.yml", "package.json", "sub/package-lock.json", "CODEOWNERS", "CLAUDE.md", ".claude/settings.json", ".hidden/x",
+	for _, path := range []string{".github/workflows/x.yml", "package.json", "sub/package-lock.json", "CODEOWNERS", "CLAUDE.md",
+		".claude/settings.json", ".hidden/x",
 		".gitmodules", "a/action.yml", "Makefile", "go.sum", ".mcp.json"} {
 		if v := judge(t, added(path, Plain, "a")); len(v.Protected) != 1 || len(v.Refused) > 0 {
 			t.Errorf("%s: %+v", path, v)
@@ -164,7 +168,8 @@ func TestProtectedFiles(t *testing.T) {
 	if v := judge(t, added("src/x.go", Plain, "a")+added("tool", Executable, "a")); len(v.Protected) != 1 || v.Protected[0].Path != "tool" {
 		t.Errorf("a new program: %v", v.Protected)
 	}
-	v := judge(t, added("node_modules/a.js", Plain, "a")+"sbx-devc: node_modules/: 40,000 new files, 1 GB\nsbx-devc: a.png: new, it is binary\n")
+	v := judge(t,
+		added("node_modules/a.js", Plain, "a")+"sbx-devc: node_modules/: 40,000 new files, 1 GB\nsbx-devc: a.png: new, it is binary\n")
 	if len(v.Files) > 0 || len(v.Ignored) != 1 || len(v.Protected) != 1 || !strings.Contains(v.Protected[0].Why, "a.png") {
 		t.Errorf("ignored files: %+v", v)
 	}
@@ -184,7 +189,8 @@ func TestChangesThatNoCommitHas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "new", "empty"), 0o755), os.Remove(filepath.Join(dir, "gone")), os.Chmod(filepath.Join(dir, "closed"), 0o700),
+	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "new", "empty"), 0o755), os.Remove(filepath.Join(dir, "gone")),
+		os.Chmod(filepath.Join(dir, "closed"), 0o700),
 		os.Chmod(filepath.Join(dir, "private.txt"), 0o600), os.Chmod(filepath.Join(dir, "tool"), 0o755)); err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +232,8 @@ func TestBinaryFiles(t *testing.T) {
 		content string
 		shown   bool
 	}{
-		"a.png": {png, true}, "b/A.PNG": {png, true}, "a.jar": {png, false}, "a.png.so": {png, false}, "x.png": {"PK\x03\x04\x00", false}, "tool": {"\x7fELF\x00", false},
+		"a.png": {png, true}, "b/A.PNG": {png, true}, "a.jar": {png, false}, "a.png.so": {png, false}, "x.png": {"PK\x03\x04\x00", false},
+		"tool": {"\x7fELF\x00", false},
 	} {
 		v := judge(t, addedBinary(path, Plain, tc.content))
 		if len(v.Refused) > 0 || len(v.Files) != 1 || (len(v.Protected) == 0) != tc.shown {

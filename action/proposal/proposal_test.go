@@ -18,7 +18,8 @@ func checkout(t *testing.T) (Repository, string) {
 		testenv.Missing(t, "git", err.Error())
 	}
 	r := Repository{Dir: t.TempDir()}
-	for name, text := range map[string]string{"a.txt": "one\ntwo\n", "run.sh": "#!/bin/sh\n", ".gitattributes": "*.txt filter=evil\n", ".gitignore": "dist/\n"} {
+	for name, text := range map[string]string{"a.txt": "one\ntwo\n", "run.sh": "#!/bin/sh\n", ".gitattributes": "*.txt filter=evil\n",
+		".gitignore": "dist/\n"} {
 		if err := os.WriteFile(filepath.Join(r.Dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +43,8 @@ func git(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@example.com", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@example.com")
+	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@example.com", "GIT_COMMITTER_NAME=t",
+		"GIT_COMMITTER_EMAIL=t@example.com")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("git %v: %v\n%s", args, err, out)
@@ -70,7 +72,8 @@ func TestCommitIsMadeOfObjectsAlone(t *testing.T) {
 	r, head := checkout(t)
 	before := git(t, r.Dir, "status", "--porcelain", "--ignore-submodules")
 	_ = os.Remove(filepath.Join(r.Dir, "EVIL")) // status obeys filters
-	commit, refused, err := r.Commit(t.Context(), head, files(t, changed+created("new/b.txt")), Message{Text: "m\n", Name: "n", Email: "e@example.com"})
+	commit, refused, err := r.Commit(t.Context(), head, files(t, changed+created("new/b.txt")),
+		Message{Text: "m\n", Name: "n", Email: "e@example.com"})
 	if err != nil || len(refused) > 0 || commit == "" {
 		t.Fatalf("%q %v %v", commit, refused, err)
 	}
@@ -102,7 +105,8 @@ func TestAttackPlaces(t *testing.T) {
 		}
 	}
 	wrong := strings.Replace(changed, " one", " uno", 1)
-	if commit, refused, err := r.Commit(t.Context(), head, files(t, wrong), Message{Text: "m\n"}); commit != "" || len(refused) != 1 || err != nil {
+	if commit, refused, err := r.Commit(t.Context(), head, files(t, wrong), Message{Text: "m\n"}); commit != "" ||
+		len(refused) != 1 || err != nil {
 		t.Errorf("lines that are not there: %q %v %v", commit, refused, err)
 	}
 }
@@ -113,7 +117,8 @@ func TestIgnoredAndBranches(t *testing.T) {
 	if err != nil || len(ignored) != 1 || !ignored["dist/x"] {
 		t.Errorf("%v %v", ignored, err)
 	}
-	for branch, good := range map[string]bool{"claude/x-1": true, "a..b": false, "-x": false, "x.lock": false, "@{-1}": false, "": false, "a b": false} {
+	for branch, good := range map[string]bool{"claude/x-1": true, "a..b": false, "-x": false, "x.lock": false, "@{-1}": false,
+		"": false, "a b": false} {
 		if err := r.CheckBranch(t.Context(), branch); (err == nil) != good {
 			t.Errorf("%q: %v", branch, err)
 		}

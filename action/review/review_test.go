@@ -11,7 +11,8 @@ func TestParse(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	for _, bad := range []string{
-		"", "[]", "done", `{"summary":"x"}`, `{"summary":"x","comments":[{"path":"a","line":0,"body":""}]}`, `{"summary":"x","comments":[],"event":"APPROVE"}`,
+		"", "[]", "done", `{"summary":"x"}`, `{"summary":"x","comments":[{"path":"a","line":0,"body":""}]}`,
+		`{"summary":"x","comments":[],"event":"APPROVE"}`,
 		`{"summary":"x","comments":[{"path":"a","line":1.5,"body":""}]}`, `{"summary":"` + strings.Repeat("x", 8001) + `","comments":[]}`,
 	} {
 		if r, err := Parse([]byte(bad)); err == nil {

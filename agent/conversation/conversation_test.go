@@ -17,15 +17,20 @@ func keep(t *testing.T, text string) (string, int, error) {
 
 func TestMessagesOfOneConversationAreKept(t *testing.T) {
 	got, n, err := keep(t, `{"type":"queue-operation","operation":"enqueue","sessionId":"`+id+`"}
-{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"`+id+`","message":{"role":"user","content":"hi"},"timestamp":"t","cwd":"/workspace"}
+{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"`+id+
+		`","message":{"role":"user","content":"hi"},"timestamp":"t","cwd":"/workspace"}
 {"type":"attachment","uuid":"a1","parentUuid":"u1","sessionId":"`+id+`","attachment":{"type":"environment"}}
 {"type":"attachment","uuid":"a2","parentUuid":"a1","sessionId":"`+id+`"}
 {"type":"assistant","uuid":"m1","parentUuid":"a2","sessionId":"`+id+`","message":{"role":"assistant","content":[]},"timestamp":"t"}
-{"type":"system","subtype":"compact_boundary","uuid":"c1","parentUuid":null,"logicalParentUuid":"m1","sessionId":"`+id+`","content":"Conversation compacted"}
+{"type":"system","subtype":"compact_boundary","uuid":"c1","parentUuid":null,"logicalParentUuid":"m1","sessionId":"`+id+
+		`","content":"Conversation compacted"}
 `)
-	want := `{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"` + id + `","timestamp":"t","cwd":"/workspace","message":{"role":"user","content":"hi"},"isSidechain":false}
-{"type":"assistant","uuid":"m1","parentUuid":"u1","sessionId":"` + id + `","timestamp":"t","cwd":"/workspace","message":{"role":"assistant","content":[]},"isSidechain":false}
-{"type":"system","subtype":"compact_boundary","uuid":"c1","parentUuid":null,"logicalParentUuid":"m1","sessionId":"` + id + `","timestamp":"","cwd":"/workspace","content":"Conversation compacted","isSidechain":false}
+	want := `{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"` + id +
+		`","timestamp":"t","cwd":"/workspace","message":{"role":"user","content":"hi"},"isSidechain":false}
+{"type":"assistant","uuid":"m1","parentUuid":"u1","sessionId":"` + id +
+		`","timestamp":"t","cwd":"/workspace","message":{"role":"assistant","content":[]},"isSidechain":false}
+{"type":"system","subtype":"compact_boundary","uuid":"c1","parentUuid":null,"logicalParentUuid":"m1","sessionId":"` + id +
+		`","timestamp":"","cwd":"/workspace","content":"Conversation compacted","isSidechain":false}
 `
 	if err != nil || n != 3 || got != want {
 		t.Errorf("%d %v\n%s", n, err, got)
@@ -52,7 +57,8 @@ func TestAttackAConversationCarriesMoreThanMessages(t *testing.T) {
 {"type":"system","subtype":"local_command","content":"EVIL","uuid":"l","sessionId":"`+id+`"}
 {"type":"user","uuid":"o","sessionId":"00000000-0000-0000-0000-000000000000","message":{"content":"EVIL"}}
 {"type":"user","uuid":"x","sessionId":"`+id+`","isSidechain":true,"message":{"content":"EVIL"}}
-{"type":"user","uuid":"u","parentUuid":"q","sessionId":"`+id+`","cwd":"/EVIL","permissionMode":"EVIL","toolUseResult":{"EVIL":1},"hooks":"EVIL","message":{"role":"user","content":"hi"}}
+{"type":"user","uuid":"u","parentUuid":"q","sessionId":"`+id+
+		`","cwd":"/EVIL","permissionMode":"EVIL","toolUseResult":{"EVIL":1},"hooks":"EVIL","message":{"role":"user","content":"hi"}}
 `)
 	if err != nil || n != 1 || strings.Contains(got, "EVIL") || strings.Contains(got, "permission") {
 		t.Errorf("%d %v %s", n, err, got)
@@ -83,7 +89,8 @@ func TestAttackAConversationWithoutAnEnd(t *testing.T) {
 }
 
 func TestIDsAreNoPaths(t *testing.T) {
-	for name, want := range map[string]bool{id: true, "": false, "../" + id: false, id + "/x": false, id + "\n": false, strings.ToUpper(id): false} {
+	for name, want := range map[string]bool{id: true, "": false, "../" + id: false, id + "/x": false, id + "\n": false,
+		strings.ToUpper(id): false} {
 		if IsID(name) != want {
 			t.Errorf("%q", name)
 		}

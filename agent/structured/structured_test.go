@@ -59,14 +59,16 @@ func known() (schemas []string) {
 		`"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"a": {"items": [{"type": "integer"}], "additionalItems": false}}`,
 		`"$schema": "http://json-schema.org/draft-07/schema#", "dependencies": {"a": ["b"]}`,
 		`"$schema": "https://json-schema.org/draft/2020-12/schema"`, `"$id": "answer"`,
-		`"x-order": 1, "discriminator": {"propertyName": "a"}, "nullable": true`, `"then": false`, `"if": true`, `"dependentRequired": {"a": ["b"]}, "dependentSchemas": {"b": false}`,
+		`"x-order": 1, "discriminator": {"propertyName": "a"}, "nullable": true`, `"then": false`, `"if": true`,
+		`"dependentRequired": {"a": ["b"]}, "dependentSchemas": {"b": false}`,
 		`"not": {"properties": {"a": {"contains": {"const": 1}, "minContains": 2}}, "required": ["a"]}`,
 		`"oneOf": [{"required": ["a"], "unevaluatedProperties": false}, {"required": ["a", "b"]}]`,
 		`"properties": {"a": {"$ref": "#n"}}, "$defs": {"50% {": {"$anchor": "n", "type": "number"}}`}
 	for _, a := range []string{`"type": "integer"`, `"type": "number"`, `"type": ["string", "boolean"]`, `"enum": [1, "x", null]`,
 		`"const": 1`, `"const": null`, `"minimum": 1.5`,
 		`"exclusiveMaximum": 1`, `"multipleOf": 0.5`, `"minLength": 1`, `"maxLength": 0`, `"pattern": "x"`, `"minItems": 1`,
-		`"uniqueItems": true`, `"contains": {"const": 1}, "maxContains": 1`, `"contains": {"const": 1}, "minContains": 0`, `"prefixItems": [{"type": "string"}]`,
+		`"uniqueItems": true`, `"contains": {"const": 1}, "maxContains": 1`, `"contains": {"const": 1}, "minContains": 0`,
+		`"prefixItems": [{"type": "string"}]`,
 		`"additionalItems": false`,
 		`"prefixItems": [{"type": "integer"}], "items": false`, `"not": {"type": "string"}`,
 		`"anyOf": [{"type": "string"}, {"minimum": 2}]`, `"oneOf": [{"type": "number"}, {"type": "integer"}]`,
@@ -184,7 +186,8 @@ func TestTheRealClaudeTakesEverySchema(t *testing.T) {
 				t.Fatal(err)
 			}
 			cmd := exec.CommandContext(t.Context(), program, "-p", "hello", "--output-format", "json", "--json-schema", s.Text())
-			cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "ANTHROPIC_API_KEY=none", "ANTHROPIC_BASE_URL=http://127.0.0.1:1", "CLAUDE_CODE_MAX_RETRIES=0")
+			cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "ANTHROPIC_API_KEY=none", "ANTHROPIC_BASE_URL=http://127.0.0.1:1",
+				"CLAUDE_CODE_MAX_RETRIES=0")
 			if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), `"is_error":true`) {
 				t.Errorf("%s: %v: %.500s", s.Text(), err, out)
 			}

@@ -34,7 +34,8 @@ func asUser(t *testing.T, uid int, env []string, args ...string) (out string, co
 		testenv.Missing(t, "the engine's socket at /var/run/docker.sock", err.Error())
 	}
 	id := strconv.Itoa(uid)
-	cmd := exec.Command("setpriv", append([]string{"--reuid", id, "--regid", id, "--groups", strings.TrimSpace(string(group)), program}, args...)...)
+	cmd := exec.Command("setpriv",
+		append([]string{"--reuid", id, "--regid", id, "--groups", strings.TrimSpace(string(group)), program}, args...)...)
 	cmd.Dir = "/"
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, env...)
 	text, err := cmd.CombinedOutput()

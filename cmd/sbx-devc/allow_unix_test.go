@@ -40,7 +40,8 @@ func TestAllowReachesARunThatWorks(t *testing.T) {
 	}
 	image := strings.TrimSpace(dockerOutput(t, "inspect", "--format", "{{.Config.Image}}", firewalls[1].ID))
 	for _, name := range []string{"sbx-devc-20200102-030405-abcdef-firewall", "other-" + filepath.Base(r.Dir)} {
-		id := strings.TrimSpace(dockerOutput(t, "run", "-d", "--name", name, "--label", runplan.LabelWorkspace+"="+r.Dir, "--label", runplan.LabelRole+"=sidecar",
+		id := strings.TrimSpace(dockerOutput(t, "run", "-d", "--name", name, "--label", runplan.LabelWorkspace+"="+r.Dir, "--label",
+			runplan.LabelRole+"=sidecar",
 			"--label", runplan.LabelRun+"=20200102-030405-abcdef", "--entrypoint", "sleep", image, "600"))
 		t.Cleanup(func() { dockerOutput(t, "rm", "-f", id) })
 	}
@@ -79,7 +80,8 @@ func TestAllowReachesARunThatWorks(t *testing.T) {
 	dockerOutput(t, "pause", firewall)
 	said, code := devc("deny", "unheard.example.com")
 	dockerOutput(t, "unpause", firewall)
-	if code != exitFailed || !strings.Contains(said, "is paused and keeps what it has") || !strings.Contains(said, "docker unpause "+firewall) {
+	if code != exitFailed || !strings.Contains(said, "is paused and keeps what it has") ||
+		!strings.Contains(said, "docker unpause "+firewall) {
 		t.Errorf("deny in a paused run: exit %d: %s", code, said)
 	}
 	allow("deny", "--remove", "unheard.example.com")
@@ -99,7 +101,8 @@ func TestAllowReachesARunThatWorks(t *testing.T) {
 	}
 	// The file that allow wrote is the user's change: discard does not take it back.
 	changes, err := os.ReadFile(filepath.Join(onlyRun(t, r.state()), "changes.json"))
-	if err != nil || bytes.Contains(changes, []byte("sandbox.jsonc")) || !bytes.Contains(changes, []byte(`"path": "got"`)) && !bytes.Contains(changes, []byte(`"path":"got"`)) {
+	if err != nil || bytes.Contains(changes, []byte("sandbox.jsonc")) || !bytes.Contains(changes, []byte(`"path": "got"`)) &&
+		!bytes.Contains(changes, []byte(`"path":"got"`)) {
 		t.Errorf("the run's changes: %v %s", err, changes)
 	}
 }

@@ -32,7 +32,8 @@ func startCommitting(t *testing.T, command string, args ...string) *committing {
 // prepareCommitting makes the repository.
 func prepareCommitting(t *testing.T, command string, args ...string) *committing {
 	t.Helper()
-	r := &committing{programRun: runProgram(t, []string{scripted(t, command), "PATH=" + filepath.Dir(builtProgram(t)) + ":" + os.Getenv("PATH")}, args...)}
+	r := &committing{
+		programRun: runProgram(t, []string{scripted(t, command), "PATH=" + filepath.Dir(builtProgram(t)) + ":" + os.Getenv("PATH")}, args...)}
 	r.project = r.Dir
 	r.git(t, r.project, "init", "-q", "-b", "main")
 	if err := os.MkdirAll(filepath.Join(r.project, "sub", "folder"), 0o777); err != nil {
@@ -94,7 +95,8 @@ func TestCommitsOfAKilledRunAreKept(t *testing.T) {
 	if err := os.WriteFile(source, []byte(canary), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := startCommitting(t, `echo "$CANARY"; echo "$CANARY" >&2; echo "$CANARY" >leak.txt; git add leak.txt; `+twoCommits+` && rm leak.txt && touch committed; sleep 600`, "--secret", "CANARY=file:"+source)
+	r := startCommitting(t, `echo "$CANARY"; echo "$CANARY" >&2; echo "$CANARY" >leak.txt; git add leak.txt; `+twoCommits+
+		` && rm leak.txt && touch committed; sleep 600`, "--secret", "CANARY=file:"+source)
 	until(t, "the agent has committed", func() bool { return exists(filepath.Join(r.project, "committed")) })
 	if err := r.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -139,7 +141,8 @@ func TestCommitsOfAKilledRunAreKept(t *testing.T) {
 	// The next start fails for want of a prompt, after it has cleaned up.
 	code, _, said := r.shell(t, r.project, "sbx-devc run --print </dev/null")
 	found := printed.FindStringSubmatch(said)
-	if code != exitNoInput || found == nil || !strings.Contains(said, "did not end in order; its 2 commits are kept, not searched for the run's secrets yet") {
+	if code != exitNoInput || found == nil ||
+		!strings.Contains(said, "did not end in order; its 2 commits are kept, not searched for the run's secrets yet") {
 		t.Fatalf("the next start ends with %d and says %s", code, said)
 	}
 	if left := r.containers(t, "-a"); len(left) > 0 {
@@ -160,7 +163,8 @@ func TestCommitsOfAKilledRunAreKept(t *testing.T) {
 	if log := r.git(t, r.project, "log", "--format=%s", "main..sbx/"+found[2]); log != "three\ntwo\n" {
 		t.Errorf("the branch holds %q", log)
 	}
-	if code, _, said := r.shell(t, r.project, "sbx-devc run --print </dev/null"); code != exitNoInput || strings.Contains(said, "kept") || strings.Contains(said, "reaped") {
+	if code, _, said := r.shell(t, r.project, "sbx-devc run --print </dev/null"); code != exitNoInput || strings.Contains(said, "kept") ||
+		strings.Contains(said, "reaped") {
 		t.Errorf("it is said twice: %s", said)
 	}
 }
@@ -181,7 +185,8 @@ func TestThePrintedApplyCommandMakesTheBranch(t *testing.T) {
 	branch := "sbx/" + found[2]
 	// The review knows which call wrote a file, from the run's own transcript.
 	if code, review, said := r.shell(t, r.project, "sbx-devc review --json"); code != exitOK ||
-		!strings.Contains(review, `"path":"sub/a.txt"`) || !strings.Contains(review, `"tool":"Bash"`) || strings.Contains(review, `"readUnknown"`) {
+		!strings.Contains(review, `"path":"sub/a.txt"`) || !strings.Contains(review, `"tool":"Bash"`) ||
+		strings.Contains(review, `"readUnknown"`) {
 		t.Errorf("the review ends with %d: %s%s", code, review, said)
 	}
 	var head string
@@ -249,10 +254,12 @@ func TestTheCommandsAfterARunWorkAsPrinted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := startCommitting(t, twoCommits+` && echo left >>sub/a.txt && echo new >new.txt && until test -e go-on; do sleep 0.1; done; rm go-on`, "--commit")
+			r := startCommitting(t, twoCommits+` && echo left >>sub/a.txt && echo new >new.txt && until test -e go-on; do sleep 0.1; done; rm go-on`,
+				"--commit")
 			for i, v := range []string{"safe.directory=*", "user.name=me", "user.email=me@example.com", "core.pager=cat", "core.editor=true"} {
 				key, value, _ := strings.Cut(v, "=")
-				r.Env = append(r.Env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, key), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, value), "GIT_CONFIG_COUNT=5")
+				r.Env = append(r.Env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, key),
+					fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, value), "GIT_CONFIG_COUNT=5")
 			}
 			until(t, "the agent has worked", func() bool { return exists(filepath.Join(r.project, "new.txt")) })
 			if c.meanwhile != "" {
@@ -279,11 +286,13 @@ func TestTheCommandsAfterARunWorkAsPrinted(t *testing.T) {
 			if len(lines) != 2 {
 				t.Fatalf("%d commands in %s", len(lines), applied)
 			}
-			if code, out, problem := r.shell(t, r.project, lines[0][1]); code != 0 || !strings.Contains(out, "+left") || !strings.Contains(out, "three") {
+			if code, out, problem := r.shell(t, r.project, lines[0][1]); code != 0 || !strings.Contains(out, "+left") ||
+				!strings.Contains(out, "three") {
 				t.Errorf("%s ends with %d: %s%s", lines[0][1], code, out, problem)
 			}
 			if c.meanwhile == "" { // pasted too late, the line takes no commit out of the branch
-				if code, out, problem := r.shell(t, r.project, "git commit -q --allow-empty -m mine && "+lines[1][1]); !strings.Contains(out, "not done: ") {
+				if code, out, problem := r.shell(t, r.project, "git commit -q --allow-empty -m mine && "+lines[1][1]); !strings.Contains(out,
+					"not done: ") {
 					t.Errorf("%s ends with %d: %s%s", lines[1][1], code, out, problem)
 				}
 				if log := r.git(t, r.project, "log", "--format=%s"); !strings.HasPrefix(log, "mine\n") {
@@ -295,7 +304,8 @@ func TestTheCommandsAfterARunWorkAsPrinted(t *testing.T) {
 				t.Fatalf("%s ends with %d: %s%s", lines[1][1], code, out, problem)
 			}
 			log := r.git(t, r.project, "log", "--format=%s")
-			if !strings.Contains(log, "three\ntwo\n") || !strings.Contains(log, "Work tree at the end of run") || c.meanwhile != "" && !strings.Contains(log, "\nuser\n") {
+			if !strings.Contains(log, "three\ntwo\n") || !strings.Contains(log, "Work tree at the end of run") || c.meanwhile != "" &&
+				!strings.Contains(log, "\nuser\n") {
 				t.Errorf("the branch has %s", log)
 			}
 			if left := r.git(t, r.project, "status", "--porcelain"); left != "" {

@@ -39,13 +39,20 @@ func TestBotsMovePins(t *testing.T) {
 		pairs      [][2]string // regular expression, replacement
 		moved      string      // in what 'lock --check' says
 	}{
-		{"a digest is pinned", "Dockerfile", "claude", pull(`FROM node:22-bookworm-slim`, "$0"+pin), "node:22-bookworm-slim" + pin + " is not locked; node:22-bookworm-slim is"},
-		{"another tag", "Dockerfile", "claude-python", pull(`uv:0\.9 `, "uv:0.10.2"+pin+" "), "uv:0.10.2" + pin + " is not locked; ghcr.io/astral-sh/uv:0.9 is"},
-		{"a digest for one stage of two", "Dockerfile", "claude-node", pull(`FROM node:22-bookworm-slim AS`, "FROM node:22-bookworm-slim"+pin+" AS"), "node:22-bookworm-slim" + pin + " is not locked; node:22-bookworm-slim is"},
+		{"a digest is pinned", "Dockerfile", "claude", pull(`FROM node:22-bookworm-slim`, "$0"+pin),
+			"node:22-bookworm-slim" + pin + " is not locked; node:22-bookworm-slim is"},
+		{"another tag", "Dockerfile", "claude-python", pull(`uv:0\.9 `, "uv:0.10.2"+pin+" "),
+			"uv:0.10.2" + pin + " is not locked; ghcr.io/astral-sh/uv:0.9 is"},
+		{"a digest for one stage of two", "Dockerfile", "claude-node",
+			pull(`FROM node:22-bookworm-slim AS`, "FROM node:22-bookworm-slim"+pin+" AS"),
+			"node:22-bookworm-slim" + pin + " is not locked; node:22-bookworm-slim is"},
 		{"both stages of one image", "Dockerfile", "claude-strict", pull(`debian:bookworm-slim`, "$0"+pin), "debian:bookworm-slim" + pin},
-		{"Claude Code", "Dockerfile", "claude-minimal", pull(`2\.1\.329`, "2.1.999", `sha512-\S+`, sum), "Claude Code 2.1.329 is locked, and the Dockerfile installs 2.1.999"},
-		{"sbx-init", "Dockerfile", "claude-go", pull(`(claude-sandbox-init):\S+`, "$1:v9.9.9"), "is locked, and the Dockerfile copies that of ghcr.io/" + release.Org + "/claude-sandbox-init:v9.9.9"},
-		{"the Action", "../.github/workflows/claude.yml", "claude-node", pull(`(claude-sandbox)@v1`, "$1@"+strings.Repeat("c", 40)+" # v1.2.3"), ""},
+		{"Claude Code", "Dockerfile", "claude-minimal", pull(`2\.1\.329`, "2.1.999", `sha512-\S+`, sum),
+			"Claude Code 2.1.329 is locked, and the Dockerfile installs 2.1.999"},
+		{"sbx-init", "Dockerfile", "claude-go", pull(`(claude-sandbox-init):\S+`, "$1:v9.9.9"),
+			"is locked, and the Dockerfile copies that of ghcr.io/" + release.Org + "/claude-sandbox-init:v9.9.9"},
+		{"the Action", "../.github/workflows/claude.yml", "claude-node",
+			pull(`(claude-sandbox)@v1`, "$1@"+strings.Repeat("c", 40)+" # v1.2.3"), ""},
 	}
 	for _, b := range bumps {
 		t.Run(b.name, func(t *testing.T) {
@@ -82,7 +89,8 @@ func TestBotsMovePins(t *testing.T) {
 			}
 			for _, check := range [][]string{{"drift", dir}, {"update", "--check", dir}} {
 				code, out, said := call(t, check...)
-				if code != 0 || out != "" || b.moved != "" && (!strings.Contains(said, b.moved) || !strings.Contains(said, "'sbx-devc lock --update' records it")) {
+				if code != 0 || out != "" || b.moved != "" &&
+					(!strings.Contains(said, b.moved) || !strings.Contains(said, "'sbx-devc lock --update' records it")) {
 					t.Errorf("%s: exit %d\n%s%s", check[0], code, out, said)
 				}
 			}
@@ -97,7 +105,8 @@ func TestBotsMovePins(t *testing.T) {
 			if want := strings.Replace(bumped, "TZ=UTC", "TZ=Europe/Berlin", 1); string(now) != want {
 				t.Errorf("the update made\n%s\nwant\n%s", now, want)
 			}
-			if code, after, _ := call(t, "lock", "--check", dir); b.moved != "" && strings.Contains(after, b.moved) || code == 0 && before != "" && !strings.Contains(bumped, pin) {
+			if code, after, _ := call(t, "lock", "--check", dir); b.moved != "" && strings.Contains(after, b.moved) || code == 0 && before != "" &&
+				!strings.Contains(bumped, pin) {
 				t.Errorf("after the update the lock does not know it: exit %d\n%s", code, after)
 			}
 			if code, out, said := call(t, "drift", dir); code != 0 || strings.Contains(said, "records it") {
@@ -150,11 +159,13 @@ func TestDependabotMovesTheFeature(t *testing.T) {
 	}
 	for _, version := range []string{"0.1.0", "0.2.0"} {
 		as := func(text []byte) []byte { return bytes.Replace(text, []byte(f.Version), []byte(version), 1) }
-		artifacts, err := publish.Pack(publish.Features, []publish.Source{{ID: f.ID, Version: version, Metadata: as(f.Metadata), Archive: as(archive)}})
+		artifacts, err := publish.Pack(publish.Features,
+			[]publish.Source{{ID: f.ID, Version: version, Metadata: as(f.Metadata), Archive: as(archive)}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := publish.Push(t.Context(), artifacts[0], addr+"/org/features", false, registry.Real(registry.Credentials{Getenv: os.Getenv}, nil)); err != nil {
+		if _, err := publish.Push(t.Context(), artifacts[0], addr+"/org/features", false,
+			registry.Real(registry.Credentials{Getenv: os.Getenv}, nil)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -163,7 +174,8 @@ func TestDependabotMovesTheFeature(t *testing.T) {
 	if err := os.Mkdir(filepath.Dir(config), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(config, []byte("{\n  // ours\n  \"image\": \"debian:bookworm-slim\", \"remoteUser\": \"dev\"\n}\n"), 0o644); err != nil {
+	if err := os.WriteFile(config, []byte("{\n  // ours\n  \"image\": \"debian:bookworm-slim\", \"remoteUser\": \"dev\"\n}\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	if code, _, said := call(t, "init", "--extend", dir); code != 0 {

@@ -86,7 +86,8 @@ func TestAStuckEngineKeepsNoCommandSilent(t *testing.T) {
 	t.Cleanup(func() { server.Close() })
 	t.Setenv("DOCKER_HOST", "unix://"+socket)
 	project := t.TempDir()
-	env := map[string]string{"XDG_CONFIG_HOME": t.TempDir(), "XDG_STATE_HOME": t.TempDir(), "HOME": t.TempDir(), "DOCKER_HOST": "unix://" + socket}
+	env := map[string]string{"XDG_CONFIG_HOME": t.TempDir(), "XDG_STATE_HOME": t.TempDir(), "HOME": t.TempDir(),
+		"DOCKER_HOST": "unix://" + socket}
 	for _, args := range [][]string{{"clean", project}, {"doctor"}, {"allow", "docs.example.com", "--project", project}} {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		said := &tellTale{words: "sbx-devc: waiting for the container engine to answer\n", end: cancel}

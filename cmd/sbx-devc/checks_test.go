@@ -14,7 +14,8 @@ import (
 // its page; another reader must find them. Package diag validates the form.
 func TestSARIFOfValidate(t *testing.T) {
 	var out, stderr bytes.Buffer
-	a := &app{stdin: strings.NewReader(`{"image": "debian", "privileged": true}`), stdout: &out, stderr: &stderr, getenv: func(string) string { return "" }}
+	a := &app{stdin: strings.NewReader(`{"image": "debian", "privileged": true}`), stdout: &out, stderr: &stderr,
+		getenv: func(string) string { return "" }}
 	if code := a.main(t.Context(), []string{"validate", "--format", "sarif", "-"}); code != exitFindings {
 		t.Fatalf("exit %d: %s", code, &stderr)
 	}

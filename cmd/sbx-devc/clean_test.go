@@ -42,10 +42,12 @@ func TestCleanRemovesEmptyFoldersOnly(t *testing.T) {
 	if err := e.Remove(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, said := call(t, "clean", dir); code != 0 || !strings.Contains(said, "removed empty folders: .devcontainer.json, .vscode, .claude, .husky, .githooks, commondir") {
+	if code, _, said := call(t, "clean", dir); code != 0 ||
+		!strings.Contains(said, "removed empty folders: .devcontainer.json, .vscode, .claude, .husky, .githooks, commondir") {
 		t.Errorf("exit %d: %s", code, said)
 	}
-	for name, want := range map[string]bool{".vscode": false, "commondir": false, ".idea/workspace.xml": true, ".devcontainer/devcontainer.json": true} {
+	for name, want := range map[string]bool{".vscode": false, "commondir": false, ".idea/workspace.xml": true,
+		".devcontainer/devcontainer.json": true} {
 		if exists(filepath.Join(dir, name)) != want {
 			t.Errorf("%s: want %v", name, want)
 		}
@@ -66,7 +68,8 @@ func TestCleanNamesTheImagesOfRuns(t *testing.T) {
 	e := enginetest.Connect(t)
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
-	dirs := map[string]string{"here": projects.Real(t.TempDir()), "there": projects.Real(t.TempDir()), "gone": projects.Real(t.TempDir()), "unknown": "/nowhere/" + filepath.Base(t.TempDir())}
+	dirs := map[string]string{"here": projects.Real(t.TempDir()), "there": projects.Real(t.TempDir()), "gone": projects.Real(t.TempDir()),
+		"unknown": "/nowhere/" + filepath.Base(t.TempDir())}
 	for _, name := range []string{"there", "gone"} {
 		if code, _, said := call(t, "init", "--yes", dirs[name]); code != 0 { // which accepts its files
 			t.Fatal(said)

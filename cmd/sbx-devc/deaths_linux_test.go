@@ -254,7 +254,8 @@ func TestTheStateFolderIsFull(t *testing.T) {
 	}
 	t.Run("at the start", func(t *testing.T) {
 		r, _ := onDisk(t, "4k", "touch more.txt")
-		if code, said := endOf(t, r.programRun), r.said(t); code != exitCantWrite && code != exitInternal || !strings.Contains(said, "no space left on device") {
+		if code, said := endOf(t, r.programRun), r.said(t); code != exitCantWrite && code != exitInternal ||
+			!strings.Contains(said, "no space left on device") {
 			t.Errorf("it ends with %d: %s", code, said)
 		}
 		r.endsInOrder(t, "")
@@ -268,7 +269,8 @@ func TestTheStateFolderIsFull(t *testing.T) {
 		}
 		r.write(t, "full", "")
 		code, said := endOf(t, r.programRun), r.said(t)
-		if code != exitCantWrite || !strings.Contains(said, "no space left on device") || !strings.Contains(said, "error: not all that the run did could be kept: ") {
+		if code != exitCantWrite || !strings.Contains(said, "no space left on device") ||
+			!strings.Contains(said, "error: not all that the run did could be kept: ") {
 			t.Errorf("it ends with %d: %s", code, said)
 		}
 		if err := os.Remove(filler); err != nil {

@@ -60,12 +60,14 @@ func newDevProject(t *testing.T, initArgs ...string) *devProject {
 func newRepository(t *testing.T, name string) *devProject {
 	t.Helper()
 	testenv.Root(t)
-	p := &devProject{t: t, cli: testenv.Program(t, "devcontainer"), tmp: t.TempDir(), log: &bytes.Buffer{}, docker: testenv.Program(t, "docker"), dir: filepath.Join(t.TempDir(), name)}
+	p := &devProject{t: t, cli: testenv.Program(t, "devcontainer"), tmp: t.TempDir(), log: &bytes.Buffer{},
+		docker: testenv.Program(t, "docker"), dir: filepath.Join(t.TempDir(), name)}
 	enginetest.Carried(t)
 	if _, err := imagebuild.LoadInit(t.Context(), enginetest.Connect(t)); err != nil {
 		t.Fatal(err)
 	}
-	p.world = newOutside(t, p.must(p.docker, "network", "inspect", "bridge", "--format", `{{index .Options "com.docker.network.bridge.name"}}`))
+	p.world = newOutside(t,
+		p.must(p.docker, "network", "inspect", "bridge", "--format", `{{index .Options "com.docker.network.bridge.name"}}`))
 	p.must("git", "init", "-q", p.dir)
 	t.Cleanup(p.remove)
 	return p
@@ -124,7 +126,8 @@ func (p *devProject) official(ctx context.Context, command string, args ...strin
 	program := []string{p.cli}
 	if p.as != nil { // who may still read the program, which lies in root's home, and write to the engine's socket
 		id := fmt.Sprint(*p.as)
-		program = []string{"setpriv", "--reuid", id, "--regid", id, "--clear-groups", "--inh-caps=+dac_override", "--ambient-caps=+dac_override", p.cli}
+		program = []string{"setpriv", "--reuid", id, "--regid", id, "--clear-groups", "--inh-caps=+dac_override",
+			"--ambient-caps=+dac_override", p.cli}
 	}
 	args = append(append(program, command, "--workspace-folder", p.dir), args...)
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
@@ -202,7 +205,8 @@ func (p *devProject) execAll(t *testing.T, scripts []string) []result {
 	t.Helper()
 	var all strings.Builder
 	for _, s := range scripts {
-		fmt.Fprintf(&all, "out=$(bash -c '%s' 2>&1); printf 'RESULT %%s %%s\\n' $? \"$(printf %%s \"$out\" | base64 -w0)\"\n", strings.ReplaceAll(s, "'", `'\''`))
+		fmt.Fprintf(&all, "out=$(bash -c '%s' 2>&1); printf 'RESULT %%s %%s\\n' $? \"$(printf %%s \"$out\" | base64 -w0)\"\n",
+			strings.ReplaceAll(s, "'", `'\''`))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
@@ -390,7 +394,9 @@ func testUp(t *testing.T, p *devProject) {
 		{"WriteHuskyHook", "echo x >.husky/pre-commit"},
 		{"WriteAnotherDevcontainer", "rmdir .devcontainer.json; echo {} >.devcontainer.json"},
 		{"ReplaceACoveredFolder", "rmdir .vscode || mv .claude old || rm -r .devcontainer.json"},
-		{"BecomeABareRepository", "rmdir commondir; mkdir -p objects refs && mv .git/HEAD HEAD.old && echo 'ref: refs/heads/main' >HEAD && git rev-parse --git-dir; e=$?; mv HEAD.old .git/HEAD; rm -f HEAD; exit $e"},
+		{"BecomeABareRepository",
+			"rmdir commondir; mkdir -p objects refs && mv .git/HEAD HEAD.old && echo 'ref: refs/heads/main' >HEAD && git rev-parse --git-dir; " +
+				"e=$?; mv HEAD.old .git/HEAD; rm -f HEAD; exit $e"},
 		{"WritePolicy", "echo {} >/etc/sbx/sandbox.jsonc || mv /etc/sbx /etc/sbx.old"},
 		{"FlushFirewall", "iptables -F || ip6tables -F || ipset flush || ip link set eth0 down"},
 		{"KillTheInit", "kill -9 1"},
@@ -440,7 +446,8 @@ func testUp(t *testing.T, p *devProject) {
 // moment lasts, because sbx-init never runs.
 func testLoginShell(t *testing.T, p *devProject) {
 	id := p.containers()[0]
-	if out, err := p.exec("echo 'echo code of the agent' >>~/.bashrc; bash -lic true"); err != nil || !strings.Contains(out, "code of the agent") {
+	if out, err := p.exec("echo 'echo code of the agent' >>~/.bashrc; bash -lic true"); err != nil ||
+		!strings.Contains(out, "code of the agent") {
 		t.Fatalf("with the firewall up the start-up file must run: %q %v", out, err)
 	}
 
@@ -450,7 +457,8 @@ func testLoginShell(t *testing.T, p *devProject) {
 	gated := p.must(p.docker, "run", "-d", "--tmpfs=/run/sbx:mode=0755", "--env=SBX_WAIT_FOR=/run/sbx/policy.json", image)
 	t.Cleanup(func() { p.must(p.docker, "rm", "-f", gated) })
 	login := func(seconds string) (string, error) {
-		out, err := exec.Command(p.docker, "exec", "-u", "agent", gated, "timeout", "-s", "KILL", seconds, "bash", "-lic", "echo ran").CombinedOutput()
+		out, err := exec.Command(p.docker, "exec", "-u", "agent", gated, "timeout", "-s", "KILL", seconds, "bash", "-lic",
+			"echo ran").CombinedOutput()
 		return string(out), err
 	}
 	if out, err := login("2"); err == nil || strings.Contains(out, "code of the agent") || strings.Contains(out, "ran") {
@@ -518,7 +526,8 @@ func testReplacedOnTheHost(t *testing.T, p *devProject, code int) {
 	defer cancel()
 	if out, err := exec.CommandContext(ctx, p.docker, "wait", id).Output(); err != nil || strings.TrimSpace(string(out)) != fmt.Sprint(code) {
 		text, _ := os.ReadFile(config)
-		t.Errorf("the container: exit code %s (%v), want %d; %d lines of the agent's are in .git/config", out, err, code, bytes.Count(text, []byte("evil")))
+		t.Errorf("the container: exit code %s (%v), want %d; %d lines of the agent's are in .git/config", out, err, code,
+			bytes.Count(text, []byte("evil")))
 	}
 	if log, _ := p.try(p.docker, "logs", id); !strings.Contains(log, "/.git/config: removed, renamed or replaced from outside") {
 		t.Errorf("its log does not say why:\n%s", log)

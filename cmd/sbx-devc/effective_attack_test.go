@@ -32,13 +32,17 @@ func TestAttackARegistryIsToldAVariableOfTheHost(t *testing.T) {
 		files map[string]string
 		asks  bool
 	}{
-		"image":    {map[string]string{"devcontainer.json": `{"image": "REGISTRY/x:${localEnv:A_SECRET}"}`}, false},
-		"argument": {map[string]string{"devcontainer.json": `{"build": {"dockerfile": "Dockerfile", "args": {"K": "${localEnv:A_SECRET}"}}}`, "Dockerfile": "ARG K\nFROM REGISTRY/x:$K\n"}, false},
-		"service":  {map[string]string{"devcontainer.json": `{"dockerComposeFile": "c.yml", "service": "a"}`, "c.yml": "services: {a: {image: 'REGISTRY/x:${A_SECRET}'}}"}, false},
-		"built":    {map[string]string{"devcontainer.json": `{"dockerComposeFile": "c.yml", "service": "a"}`, "c.yml": "services: {a: {build: {context: ., args: {K: '${A_SECRET}'}}}}", "Dockerfile": "ARG K\nFROM REGISTRY/x:$K\n"}, false},
-		"host's":   {map[string]string{"devcontainer.json": `{"dockerComposeFile": "c.yml", "service": "a"}`, "c.yml": "services: {a: {build: {context: ., args: [A_SECRET]}}}", "Dockerfile": "ARG A_SECRET\nFROM REGISTRY/x:$A_SECRET\n"}, true},
-		"default":  {map[string]string{"devcontainer.json": `{"image": "REGISTRY/x:${localEnv:SBX_NOT_SET:v1}"}`}, true},
-		"plain":    {map[string]string{"devcontainer.json": `{"image": "REGISTRY/x:v1", "containerEnv": {"K": "${localEnv:A_SECRET}"}}`}, true},
+		"image": {map[string]string{"devcontainer.json": `{"image": "REGISTRY/x:${localEnv:A_SECRET}"}`}, false},
+		"argument": {map[string]string{"devcontainer.json": `{"build": {"dockerfile": "Dockerfile", "args": {"K": "${localEnv:A_SECRET}"}}}`,
+			"Dockerfile": "ARG K\nFROM REGISTRY/x:$K\n"}, false},
+		"service": {map[string]string{"devcontainer.json": `{"dockerComposeFile": "c.yml", "service": "a"}`,
+			"c.yml": "services: {a: {image: 'REGISTRY/x:${A_SECRET}'}}"}, false},
+		"built": {map[string]string{"devcontainer.json": `{"dockerComposeFile": "c.yml", "service": "a"}`,
+			"c.yml": "services: {a: {build: {context: ., args: {K: '${A_SECRET}'}}}}", "Dockerfile": "ARG K\nFROM REGISTRY/x:$K\n"}, false},
+		"host's": {map[string]string{"devcontainer.json": `{"dockerComposeFile": "c.yml", "service": "a"}`,
+			"c.yml": "services: {a: {build: {context: ., args: [A_SECRET]}}}", "Dockerfile": "ARG A_SECRET\nFROM REGISTRY/x:$A_SECRET\n"}, true},
+		"default": {map[string]string{"devcontainer.json": `{"image": "REGISTRY/x:${localEnv:SBX_NOT_SET:v1}"}`}, true},
+		"plain":   {map[string]string{"devcontainer.json": `{"image": "REGISTRY/x:v1", "containerEnv": {"K": "${localEnv:A_SECRET}"}}`}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -46,7 +50,8 @@ func TestAttackARegistryIsToldAVariableOfTheHost(t *testing.T) {
 				t.Fatal(err)
 			}
 			for file, text := range test.files {
-				if err := os.WriteFile(filepath.Join(dir, ".devcontainer", file), []byte(strings.ReplaceAll(text, "REGISTRY", registry)), 0o644); err != nil {
+				if err := os.WriteFile(filepath.Join(dir, ".devcontainer", file),
+					[]byte(strings.ReplaceAll(text, "REGISTRY", registry)), 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -35,14 +35,17 @@ func TestEffectiveReadsTheImagesLabel(t *testing.T) {
 	docker := testenv.Program(t, "docker")
 	image := fmt.Sprintf("sbx-effective-test-%d", os.Getpid())
 	build := exec.Command(docker, "build", "-q", "-t", image, "-")
-	build.Stdin = strings.NewReader("FROM scratch\nLABEL devcontainer.metadata='[{\"id\":\"x\",\"privileged\":true,\"capAdd\":[\"SYS_PTRACE\"]},{\"remoteUser\":\"dev\"}]'\nUSER dev\nCMD [\"/x\"]\n")
+	build.Stdin = strings.NewReader(
+		"FROM scratch\nLABEL devcontainer.metadata='[{\"id\":\"x\",\"privileged\":true,\"capAdd\":[\"SYS_PTRACE\"]},{\"remoteUser\":\"dev\"}" +
+			"]'\nUSER dev\nCMD [\"/x\"]\n")
 	if out, err := build.CombinedOutput(); err != nil {
 		testenv.Missing(t, "container engine", string(out))
 	}
 	t.Cleanup(func() { exec.Command(docker, "rmi", "-f", image).Run() })
 	for name, files := range map[string]map[string]string{
-		"image":      {"devcontainer.json": `{"image": "` + image + `", "capAdd": ["NET_RAW"]}`},
-		"Dockerfile": {"devcontainer.json": `{"build": {"dockerfile": "Dockerfile", "args": {"BASE": "` + image + `"}}}`, "Dockerfile": "ARG BASE\nFROM $BASE\n"},
+		"image": {"devcontainer.json": `{"image": "` + image + `", "capAdd": ["NET_RAW"]}`},
+		"Dockerfile": {"devcontainer.json": `{"build": {"dockerfile": "Dockerfile", "args": {"BASE": "` + image + `"}}}`,
+			"Dockerfile": "ARG BASE\nFROM $BASE\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -133,7 +136,8 @@ func TestEffectiveReadsFeaturesOfARegistry(t *testing.T) {
 	beta := `{"id": "beta", "version": "2.0.0", "onCreateCommand": "beta", "privileged": true, "dependsOn": {"` + at + `zeta:1": {}}}`
 	pushFeature(t, at+"beta:2", beta)
 	pushFeature(t, at+"beta:latest", beta) // installsAfter names no version
-	pushFeature(t, at+"alpha:1", `{"id": "alpha", "version": "1.0.0", "onCreateCommand": "alpha", "installsAfter": ["`+at+`beta"], "mounts": ["type=volume,source=a-${devcontainerId},target=/a"]}`)
+	pushFeature(t, at+"alpha:1", `{"id": "alpha", "version": "1.0.0", "onCreateCommand": "alpha", "installsAfter": ["`+at+
+		`beta"], "mounts": ["type=volume,source=a-${devcontainerId},target=/a"]}`)
 
 	image := fmt.Sprintf("sbx-effective-registry-test-%d", os.Getpid())
 	build := exec.Command(docker, "build", "-q", "-t", image, "-")

@@ -107,7 +107,8 @@ func scriptCodes(t *testing.T) map[string]map[int][]string {
 			t.Fatal(err)
 		}
 		codes := map[int][]string{}
-		for _, m := range regexp.MustCompile(`(?m)^(?:\[\S+\] )?code ([0-9]+) (?:sh -c ')?(?:sbx-devc|policies)(.*)`).FindAllStringSubmatch(string(text), -1) {
+		for _, m := range regexp.MustCompile(`(?m)^(?:\[\S+\] )?code ([0-9]+) (?:sh -c ')?(?:sbx-devc|policies)(.*)`).
+			FindAllStringSubmatch(string(text), -1) {
 			code, _ := strconv.Atoi(m[1])
 			command, _, err := commands.Find(strings.Fields(m[2]))
 			if err != nil {
@@ -282,7 +283,8 @@ func (g goTest) shows(row codeRow) (shows bool, commands []string) {
 func TestExitCodesHaveNames(t *testing.T) {
 	number := regexp.MustCompile(`exitcode\.With\([0-9]|os\.Exit\([1-9]`)
 	looked := 0
-	for _, top := range []string{"cmd", "sandbox", "session", "imagebuild", "templates", "initproc", "demo", "workspace", "settings", "firewall", "internal/exitcode"} {
+	for _, top := range []string{"cmd", "sandbox", "session", "imagebuild", "templates", "initproc", "demo", "workspace", "settings",
+		"firewall", "internal/exitcode"} {
 		err := filepath.WalkDir(filepath.Join("../..", top), func(name string, d fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, "doc.go") {
 				return err

@@ -69,18 +69,21 @@ func TestExtendTakesOverTheReferenceContainer(t *testing.T) {
 		t.Fatalf("init --extend: exit %d: %s", code, said)
 	}
 	for _, want := range []string{
-		"not allowed: telemetry.example: the dev container's own firewall allows it (.devcontainer/init-firewall.sh:5); --allow telemetry.example adds it",
+		"not allowed: telemetry.example: the dev container's own firewall allows it (.devcontainer/init-firewall.sh:5); " +
+			"--allow telemetry.example adds it",
 		`postStartCommand no longer runs "sudo /usr/local/bin/init-firewall.sh"`, "containerUser is root", "Claude Code's installer",
 	} {
 		if !strings.Contains(said, want) {
 			t.Errorf("init --extend does not say %q:\n%s", want, said)
 		}
 	}
-	if strings.Contains(said, "login is lost") || strings.Contains(said, "nothing here installs") || strings.Contains(said, "not allowed: api.anthropic.com") {
+	if strings.Contains(said, "login is lost") || strings.Contains(said, "nothing here installs") ||
+		strings.Contains(said, "not allowed: api.anthropic.com") {
 		t.Errorf("init --extend proposes what is there:\n%s", said)
 	}
 	config, err := os.ReadFile(filepath.Join(p.dir, ".devcontainer", "devcontainer.json"))
-	if err != nil || !strings.Contains(string(config), "// ours") || strings.Contains(string(config), "postStartCommand") || strings.Contains(string(config), "telemetry.example") {
+	if err != nil || !strings.Contains(string(config), "// ours") || strings.Contains(string(config), "postStartCommand") ||
+		strings.Contains(string(config), "telemetry.example") {
 		t.Errorf("%v\n%s", err, config)
 	}
 	p.sbx("validate", "--fail-on", "error", p.dir)
@@ -89,7 +92,8 @@ func TestExtendTakesOverTheReferenceContainer(t *testing.T) {
 	if outcome, log := p.up(); outcome != "success" {
 		t.Fatalf("devcontainer up: %s\n%s", outcome, log)
 	}
-	if out, err := p.exec(fmt.Sprintf("id -un; curl -sS --max-time 10 http://allowed.example:%d/", p.world.allowed)); err != nil || !strings.Contains(out, "node\nhello from outside") {
+	if out, err := p.exec(fmt.Sprintf("id -un; curl -sS --max-time 10 http://allowed.example:%d/", p.world.allowed)); err != nil ||
+		!strings.Contains(out, "node\nhello from outside") {
 		t.Errorf("an allowed host: %q %v", out, err)
 	}
 	t.Run("ClaudeIsThereAndAsksNothing", func(t *testing.T) {
@@ -97,13 +101,16 @@ func TestExtendTakesOverTheReferenceContainer(t *testing.T) {
 		if out, err := p.exec("git --version"); err != nil { // which the image lacked
 			t.Errorf("%v: %s", err, out)
 		}
-		out, err := p.exec(`bash -lc 'command -v claude; stat -c %a /usr/local/bin/claude; cat $CLAUDE_CONFIG_DIR/.claude.json; ` + strings.ReplaceAll(askMode, "'", `'\''`) + `'`)
-		if err != nil || !strings.HasPrefix(out, "/usr/local/bin/claude\n111\n{\"hasCompletedOnboarding\":true}\n") || !strings.Contains(out, unasked) {
+		out, err := p.exec(`bash -lc 'command -v claude; stat -c %a /usr/local/bin/claude; cat $CLAUDE_CONFIG_DIR/.claude.json; ` +
+			strings.ReplaceAll(askMode, "'", `'\''`) + `'`)
+		if err != nil || !strings.HasPrefix(out, "/usr/local/bin/claude\n111\n{\"hasCompletedOnboarding\":true}\n") ||
+			!strings.Contains(out, unasked) {
 			t.Errorf("%v: %s", err, out)
 		}
 		root := func(script string) { p.must(p.docker, "exec", "-u", "root", p.containers()[0], "sh", "-c", script) }
 		root(`sed -i 's/"mode": "allowlist"/"mode": "audit"/' /etc/sbx/sandbox.jsonc; sbx-init reload`)
-		if out, err = p.exec("bash -lc '" + strings.ReplaceAll(askMode, "'", `'\''`) + "'"); err != nil || strings.Contains(out, "bypassPermissions") {
+		if out, err = p.exec("bash -lc '" + strings.ReplaceAll(askMode, "'", `'\''`) + "'"); err != nil ||
+			strings.Contains(out, "bypassPermissions") {
 			t.Errorf("in mode audit it does not ask: %v: %s", err, out)
 		}
 		root(`sed -i 's/"mode": "audit"/"mode": "allowlist"/' /etc/sbx/sandbox.jsonc; sbx-init reload`)
@@ -116,7 +123,8 @@ func TestExtendTakesOverTheReferenceContainer(t *testing.T) {
 			args []string
 			says string
 			open bool
-		}{{[]string{"allow"}, "is open now in the dev container", true}, {[]string{"allow", "--remove"}, "is closed now in the dev container", false}} {
+		}{{[]string{"allow"}, "is open now in the dev container", true},
+			{[]string{"allow", "--remove"}, "is closed now in the dev container", false}} {
 			code, out, said := call(t, append(step.args, "--project", p.dir, entry)...)
 			if code != 0 || !strings.Contains(out, step.says) {
 				t.Errorf("%q: exit %d: %s%s", step.args, code, out, said)
@@ -206,7 +214,8 @@ RUN apt-get update && apt-get install -y --no-install-recommends curl && rm -rf 
 	if outcome, log := p.up(); outcome != "success" {
 		t.Fatalf("devcontainer up: %s\n%s", outcome, log)
 	}
-	if out, err := p.exec(fmt.Sprintf("id -un; git --version && echo x >file && curl -sS --max-time 10 http://allowed.example:%d/", p.world.allowed)); err != nil ||
+	if out, err := p.exec(fmt.Sprintf("id -un; git --version && echo x >file && curl -sS --max-time 10 http://allowed.example:%d/",
+		p.world.allowed)); err != nil ||
 		!strings.HasPrefix(out, "dev\n") || !strings.Contains(out, "hello from outside") {
 		t.Errorf("work: %q %v", out, err)
 	}

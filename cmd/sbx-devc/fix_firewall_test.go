@@ -34,7 +34,8 @@ func TestFixSwitchesNoFirewallOff(t *testing.T) {
 		"Dockerfile": `FROM debian:bookworm-slim
 RUN apt-get update && apt-get install -y --no-install-recommends sudo iptables && rm -rf /var/lib/apt/lists/* && useradd -m -u 1000 node
 COPY init-firewall.sh /usr/local/bin/
-RUN chmod +x /usr/local/bin/init-firewall.sh && echo "node ALL=(root) NOPASSWD: /usr/local/bin/init-firewall.sh" > /etc/sudoers.d/node-firewall
+RUN chmod +x /usr/local/bin/init-firewall.sh && echo "node ALL=(root) NOPASSWD: /usr/local/bin/init-firewall.sh" > ` +
+			`/etc/sudoers.d/node-firewall
 USER node
 `,
 		"init-firewall.sh": "#!/bin/bash\nset -e\niptables -P OUTPUT DROP\n",

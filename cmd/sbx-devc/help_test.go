@@ -143,7 +143,8 @@ func TestManualPages(t *testing.T) {
 			t.Errorf("%s is another one the second time: %v", name, err)
 		}
 	})
-	if code, people := runOn(t, &bytes.Buffer{}, "man", filepath.Join(dir, "none")); code != exitNoInput || !strings.Contains(people, "mkdir -p") {
+	if code, people := runOn(t, &bytes.Buffer{}, "man", filepath.Join(dir, "none")); code != exitNoInput ||
+		!strings.Contains(people, "mkdir -p") {
 		t.Errorf("%d: %s", code, people)
 	}
 }

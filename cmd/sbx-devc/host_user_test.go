@@ -52,7 +52,8 @@ func testHostUsers(t *testing.T, p *devProject) {
 	}
 	up(0)
 	out, err = p.exec(`id -u; git log --format=%s -n1; bash -lic 'touch made'; ` + reach)
-	for _, want := range []string{"1000\n", "x\n", "is read-only for you: on the host, chown -R 1000:1000 lets user 1000 change the project", "hello from outside"} {
+	for _, want := range []string{"1000\n", "x\n", "is read-only for you: on the host, chown -R 1000:1000 lets user 1000 change the project",
+		"hello from outside"} {
 		if err != nil || !strings.Contains(out, want) {
 			t.Errorf("root's project: %v, no %q: %s", err, want, out)
 		}

@@ -16,7 +16,8 @@ import (
 func TestAttackTheFolderThatHuskyInstallsInto(t *testing.T) {
 	const agent = `echo evil >.husky/_/husky.sh && cat .husky/_/husky.sh >seen
 		echo evil >.husky/.gitignore && cat .husky/.gitignore >ignored
-		echo evil >.husky/pre-commit; rm -rf .husky/_ .husky/.gitignore; ln -sf ../seen .husky/.gitignore; cp seen seen2; mv seen2 .husky/.gitignore
+		echo evil >.husky/pre-commit; rm -rf .husky/_ .husky/.gitignore; ln -sf ../seen .husky/.gitignore; ` +
+		`cp seen seen2; mv seen2 .husky/.gitignore
 		mv .husky .old; mkdir -p .husky/_; ln -sf ../../seen .husky/_/husky.sh; true`
 	for kind, prepare := range map[string]string{
 		"missing":               "",
@@ -49,7 +50,8 @@ func TestAttackTheFolderThatHuskyInstallsInto(t *testing.T) {
 			if code := endOf(t, r); code != exitOK {
 				t.Fatalf("ends with %d: %s", code, r.said(t))
 			}
-			if after := command("ls -lAR --time-style=+ .husky .git/hooks; cat .husky/pre-commit .husky/.gitignore .git/config || true"); after != before {
+			if after := command(
+				"ls -lAR --time-style=+ .husky .git/hooks; cat .husky/pre-commit .husky/.gitignore .git/config || true"); after != before {
 				t.Errorf("the host has\n%s\nafter\n%s", after, before)
 			}
 			if text, err := os.ReadFile(filepath.Join(r.Dir, ".husky/_/husky.sh")); err == nil && strings.TrimSpace(string(text)) != "good" {

@@ -95,7 +95,9 @@ func newImageBench(b *testing.B) *imageBench {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := zw.Write(benchTar(b, map[string][]byte{"package/claude": claude, "package/package.json": fmt.Appendf(nil, `{"name":%q,"version":"2.1.329"}`, name)})); err != nil {
+		if _, err := zw.Write(benchTar(b,
+			map[string][]byte{"package/claude": claude,
+				"package/package.json": fmt.Appendf(nil, `{"name":%q,"version":"2.1.329"}`, name)})); err != nil {
 			b.Fatal(err)
 		}
 		if err := zw.Close(); err != nil {
@@ -103,8 +105,10 @@ func newImageBench(b *testing.B) *imageBench {
 		}
 		sum := sha512.Sum512(packed.Bytes())
 		files["/"+name+"/-/claude.tgz"] = packed.Bytes()
-		files["/"+name+"/2.1.329"] = fmt.Appendf(nil, `{"name":%q,"version":"2.1.329","dist":{"integrity":"sha512-%s","tarball":%q}}`, name, base64.StdEncoding.EncodeToString(sum[:]), server.URL+"/"+name+"/-/claude.tgz")
-		base := map[string][]byte{"etc/passwd": []byte("root:x:0:0::/root:/bin/sh\n"), "etc/group": []byte("root:x:0:\n"), "usr/lib/noise": noise(uint64(i)+10, benchBase)}
+		files["/"+name+"/2.1.329"] = fmt.Appendf(nil, `{"name":%q,"version":"2.1.329","dist":{"integrity":"sha512-%s","tarball":%q}}`, name,
+			base64.StdEncoding.EncodeToString(sum[:]), server.URL+"/"+name+"/-/claude.tgz")
+		base := map[string][]byte{"etc/passwd": []byte("root:x:0:0::/root:/bin/sh\n"), "etc/group": []byte("root:x:0:\n"),
+			"usr/lib/noise": noise(uint64(i)+10, benchBase)}
 		for _, tool := range []string{"iptables", "ip6tables", "ipset", "bash", "sh"} {
 			base["usr/bin/"+tool] = []byte(tool)
 		}
@@ -120,7 +124,8 @@ func newImageBench(b *testing.B) *imageBench {
 		}
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write(files[r.URL.Path]) })
-	s.env = append(os.Environ(), "XDG_CACHE_HOME="+b.TempDir(), "NPM_CONFIG_REGISTRY="+server.URL, "SOURCE_DATE_EPOCH=1700000000", "SBX_BENCH_PROGRAM="+program)
+	s.env = append(os.Environ(), "XDG_CACHE_HOME="+b.TempDir(), "NPM_CONFIG_REGISTRY="+server.URL, "SOURCE_DATE_EPOCH=1700000000",
+		"SBX_BENCH_PROGRAM="+program)
 	cmd := exec.Command(program, args...)
 	cmd.Env = s.env
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -239,7 +244,8 @@ func BenchmarkImagePush(b *testing.B) {
 	measure("one-file-80ms", 80*time.Millisecond, edit)
 
 	docker := testenv.Program(b, "docker")
-	if err := os.WriteFile(filepath.Join(s.dir, "Dockerfile"), []byte("FROM scratch\nADD amd64.tar /\nCOPY claude /usr/local/bin/claude\nARG N\nLABEL n=$N\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(s.dir, "Dockerfile"),
+		[]byte("FROM scratch\nADD amd64.tar /\nCOPY claude /usr/local/bin/claude\nARG N\nLABEL n=$N\n"), 0o644); err != nil {
 		b.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(s.dir, ".dockerignore"), []byte("*\n!amd64.tar\n!claude\n"), 0o644); err != nil {

@@ -32,7 +32,8 @@ func TestTheNameIsNoInput(t *testing.T) {
 func TestPushedTagsDoNotMove(t *testing.T) {
 	dir, ref := imageProject(t), registrytest.Start(t)+"/me/x:v1.2.3"
 	imageOK(t, "image", "push", "--dir", dir, ref)
-	if _, errs, code := imageRun(t, nil, "image", "push", "--dir", dir, "--title", "another", ref); code != exitRefused || !strings.Contains(errs, ref) {
+	if _, errs, code := imageRun(t, nil, "image", "push", "--dir", dir, "--title", "another", ref); code != exitRefused ||
+		!strings.Contains(errs, ref) {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 }

@@ -42,7 +42,8 @@ func TestPullTakesTheLocksDigest(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		lock.Path: string(l.Encode()), ".devcontainer/devcontainer.json": `{"image": "` + other + `"}`, ".devcontainer/sandbox.jsonc": `{"network": {"mode": "none"}, "image": "` + image + `"}`,
+		lock.Path: string(l.Encode()), ".devcontainer/devcontainer.json": `{"image": "` + other + `"}`,
+		".devcontainer/sandbox.jsonc": `{"network": {"mode": "none"}, "image": "` + image + `"}`,
 	} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
 			t.Fatal(err)
@@ -82,13 +83,15 @@ func TestPullTakesTheLocksDigest(t *testing.T) {
 	push("newest")
 	unlocked := addr + "/me/else:v1"
 	pushed := imageOK(t, "image", "push", "--init-only", unlocked, "--title", "else "+unlocked)
-	if _, errs, code := imageRun(t, nil, "image", "pull", unlocked, "--dir", dir); code != 0 || pulledTitle(t, e, unlocked) != "else "+unlocked || !strings.Contains(errs, "no digest for "+unlocked) {
+	if _, errs, code := imageRun(t, nil, "image", "pull", unlocked, "--dir", dir); code != 0 ||
+		pulledTitle(t, e, unlocked) != "else "+unlocked || !strings.Contains(errs, "no digest for "+unlocked) {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 	if _, errs, code := imageRun(t, nil, "image", "pull", unlocked, "--lock", filepath.Join(dir, lock.Path)); code != 65 {
 		t.Errorf("an image that the named lock does not know: exit %d: %s", code, errs)
 	}
-	if id, errs, code := imageRun(t, nil, "image", "pull", pushed, "--dir", dir); code != 0 || pulledTitle(t, e, id) != "else "+unlocked || strings.Contains(errs, "note:") {
+	if id, errs, code := imageRun(t, nil, "image", "pull", pushed, "--dir", dir); code != 0 || pulledTitle(t, e, id) != "else "+unlocked ||
+		strings.Contains(errs, "note:") {
 		t.Errorf("by digest: exit %d: %s", code, errs)
 	}
 }
@@ -122,7 +125,8 @@ func TestPullRefusesAnotherImageThanTheLocks(t *testing.T) {
 	if err := os.WriteFile(wide, []byte(`{"network": {"mode": "host"}}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if errs, code := pull(ref, "--policy", wide); code != 1 || !strings.Contains(errs, "policy linux/") || !strings.Contains(errs, "another one than wanted") {
+	if errs, code := pull(ref, "--policy", wide); code != 1 || !strings.Contains(errs, "policy linux/") ||
+		!strings.Contains(errs, "another one than wanted") {
 		t.Errorf("another policy: exit %d: %s", code, errs)
 	}
 	signer := toolStandIn(t, "cosign")

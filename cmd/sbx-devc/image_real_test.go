@@ -103,7 +103,8 @@ func TestImageFromLockToDevContainer(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		// The test's context is over here.
-		volumes, _ := exec.Command(docker, "inspect", "-f", `{{range .Mounts}}{{if eq .Type "volume"}}{{.Name}} {{end}}{{end}}`, up.ContainerID).Output()
+		volumes, _ := exec.Command(docker, "inspect", "-f", `{{range .Mounts}}{{if eq .Type "volume"}}{{.Name}} {{end}}{{end}}`,
+			up.ContainerID).Output()
 		image, _ := exec.Command(docker, "inspect", "-f", "{{.Image}}", up.ContainerID).Output()
 		_ = exec.Command(docker, "rm", "-f", up.ContainerID).Run()
 		for _, v := range strings.Fields(string(volumes)) {
@@ -115,9 +116,11 @@ func TestImageFromLockToDevContainer(t *testing.T) {
 		t.Errorf("devcontainer up: %s", answer)
 	}
 	inside := output(testenv.Devcontainer(t, "exec", "--workspace-folder", project, "sh", "-lc",
-		`id -un; grep -c '^NoNewPrivs:.1' /proc/self/status; grep '^CapEff' /proc/self/status | tr -d '\t'; claude --version; curl -sS -m 3 http://example.com/ 2>&1 || true`))
+		`id -un; grep -c '^NoNewPrivs:.1' /proc/self/status; grep '^CapEff' /proc/self/status | tr -d '\t'; claude --version; `+
+			`curl -sS -m 3 http://example.com/ 2>&1 || true`))
 	got := strings.Split(inside, "\n")
-	if len(got) < 5 || got[0] != "agent" || got[1] != "1" || got[2] != "CapEff:0000000000000000" || !strings.HasPrefix(got[3], version) || !strings.Contains(got[4], "resolve") {
+	if len(got) < 5 || got[0] != "agent" || got[1] != "1" || got[2] != "CapEff:0000000000000000" || !strings.HasPrefix(got[3], version) ||
+		!strings.Contains(got[4], "resolve") {
 		t.Errorf("in the dev container:\n%s", inside)
 	}
 }

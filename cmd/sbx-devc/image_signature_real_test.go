@@ -52,7 +52,8 @@ func TestSignaturesOfCosign(t *testing.T) {
 	t.Setenv("COSIGN_PASSWORD", "of the key")
 	keys := t.TempDir()
 	for _, name := range []string{"ours", "theirs"} {
-		if out, err := exec.Command("cosign", "generate-key-pair", "--output-key-prefix", filepath.Join(keys, name)).CombinedOutput(); err != nil {
+		if out, err := exec.Command("cosign", "generate-key-pair", "--output-key-prefix",
+			filepath.Join(keys, name)).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
@@ -73,19 +74,22 @@ func TestSignaturesOfCosign(t *testing.T) {
 		return strings.Split(digest, "\n")[0]
 	}
 	verify := func(ref string, more ...string) (string, int) {
-		out, errs, code := imageRun(t, map[string]string{"stdin": "hunter2"}, append([]string{"image", "verify", ref, "--lock", filepath.Join(dir, "sbx-image.lock.json"),
-			"--username", "me", "--password-stdin",
-			"--signature", "cosign", "--key", filepath.Join(keys, "ours.pub"), "--signature-flag=--insecure-ignore-tlog=true"}, more...)...)
+		out, errs, code := imageRun(t, map[string]string{"stdin": "hunter2"},
+			append([]string{"image", "verify", ref, "--lock", filepath.Join(dir, "sbx-image.lock.json"),
+				"--username", "me", "--password-stdin",
+				"--signature", "cosign", "--key", filepath.Join(keys, "ours.pub"), "--signature-flag=--insecure-ignore-tlog=true"}, more...)...)
 		return out + errs, code
 	}
 	signed := push("ours", repo+":v1.0.0", repo+":latest")
 	for _, ref := range []string{repo + ":v1.0.0", repo + "@" + signed} {
-		if out, code := verify(ref); code != 0 || !strings.Contains(out, "ok     signature: accepted") || !strings.Contains(out, "ok     SBOM: ") {
+		if out, code := verify(ref); code != 0 || !strings.Contains(out, "ok     signature: accepted") ||
+			!strings.Contains(out, "ok     SBOM: ") {
 			t.Errorf("our own: exit %d: %s", code, out)
 		}
 	}
 	// Cosign alone agrees, and it was right before.
-	if out, err := exec.Command("cosign", "verify", "--key", filepath.Join(keys, "ours.pub"), "--insecure-ignore-tlog=true", strings.Replace(repo, f.Addr, f.Real, 1)+"@"+signed).CombinedOutput(); err != nil {
+	if out, err := exec.Command("cosign", "verify", "--key", filepath.Join(keys, "ours.pub"), "--insecure-ignore-tlog=true",
+		strings.Replace(repo, f.Addr, f.Real, 1)+"@"+signed).CombinedOutput(); err != nil {
 		t.Errorf("cosign itself: %v: %s", err, out)
 	}
 
@@ -181,8 +185,10 @@ func TestSignaturesOfGitHub(t *testing.T) {
 		{"the attestation of another authority", "v1", ours, theirs, "verifying with issuer"},
 		{"an authority that is none", "v1", ours, tools, "trusted_root.jsonl"},
 	} {
-		out, errs, code := imageRun(t, nil, "image", "verify", addr+"/me/x:"+c.tag, "--any-image", "--no-sbom", "--signature", "github", "--identity", "me/x",
-			"--signature-flag=--bundle="+filepath.Join(c.bundle, "bundle.json"), "--signature-flag=--custom-trusted-root="+filepath.Join(c.root, "trusted_root.jsonl"))
+		out, errs, code := imageRun(t, nil, "image", "verify", addr+"/me/x:"+c.tag, "--any-image", "--no-sbom", "--signature",
+			"github", "--identity", "me/x",
+			"--signature-flag=--bundle="+filepath.Join(c.bundle, "bundle.json"),
+			"--signature-flag=--custom-trusted-root="+filepath.Join(c.root, "trusted_root.jsonl"))
 		switch {
 		case c.want == "" && (code != 0 || !strings.Contains(out, "ok     signature: accepted")):
 			t.Errorf("%s: exit %d: %s%s", c.name, code, out, errs)
@@ -192,7 +198,9 @@ func TestSignaturesOfGitHub(t *testing.T) {
 	}
 	// Where GitHub is asked and cannot be, or a flag is none, the answer is no.
 	for _, flags := range [][]string{nil, {"--signature-flag=--no-such-flag"}} {
-		if out, _, code := imageRun(t, nil, append([]string{"image", "verify", other, "--any-image", "--no-sbom", "--signature", "github", "--identity", "me/x"}, flags...)...); code == 0 {
+		if out, _, code := imageRun(t, nil,
+			append([]string{"image", "verify", other, "--any-image", "--no-sbom", "--signature", "github", "--identity", "me/x"},
+				flags...)...); code == 0 {
 			t.Errorf("%v: accepted: %s", flags, out)
 		}
 	}

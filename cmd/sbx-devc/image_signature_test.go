@@ -74,7 +74,8 @@ func TestPushHandsTheDigestToCosign(t *testing.T) {
 	ref := addr + "/me/x:v1.2.3"
 	login := map[string]string{"stdin": "hunter2\n"}
 	push := func(more ...string) (string, string, int) {
-		return imageRun(t, login, append([]string{"image", "push", "--dir", dir, ref, "--sign", "cosign", "--username", "me", "--password-stdin"}, more...)...)
+		return imageRun(t, login,
+			append([]string{"image", "push", "--dir", dir, ref, "--sign", "cosign", "--username", "me", "--password-stdin"}, more...)...)
 	}
 	if err := os.WriteFile(filepath.Join(cosign, "exit"), []byte("3"), 0o644); err != nil {
 		t.Fatal(err)
@@ -99,7 +100,8 @@ func TestPushHandsTheDigestToCosign(t *testing.T) {
 			t.Errorf("%s: cosign was called with %q, want %q", what, got, want)
 		}
 		auth := base64.StdEncoding.EncodeToString([]byte("me:hunter2"))
-		if got := noted(t, cosign, "login"); !strings.Contains(got, `"`+addr+`"`) || !strings.Contains(got, auth) || !strings.HasPrefix(noted(t, cosign, "mode"), "-rw-------") {
+		if got := noted(t, cosign, "login"); !strings.Contains(got, `"`+addr+`"`) || !strings.Contains(got, auth) ||
+			!strings.HasPrefix(noted(t, cosign, "mode"), "-rw-------") {
 			t.Errorf("%s: cosign found the credentials %s", what, got)
 		}
 		if _, err := os.Stat(noted(t, cosign, "where")); err == nil {
@@ -135,7 +137,8 @@ func TestVerifyTakesTheProgramsWord(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(program, "exit"), []byte("1"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if out, code := verify(c.flags...); code != 1 || !strings.Contains(out, "WRONG  signature: "+c.program+": exit status 1: Error: the reason") || strings.Contains(out, "and so on") {
+		if out, code := verify(c.flags...); code != 1 ||
+			!strings.Contains(out, "WRONG  signature: "+c.program+": exit status 1: Error: the reason") || strings.Contains(out, "and so on") {
 			t.Errorf("%q, refused by %s: exit %d: %s", c.flags, c.program, code, out)
 		}
 	}

@@ -35,7 +35,8 @@ services:
 `)
 	p.sbx("init", p.dir, "--allow", "db:5432")
 	compose := func(args ...string) {
-		p.must(testenv.Program(t, "docker-compose"), append([]string{"--project-directory", p.dir, "-f", filepath.Join(p.dir, "compose.yaml")}, args...)...)
+		p.must(testenv.Program(t, "docker-compose"),
+			append([]string{"--project-directory", p.dir, "-f", filepath.Join(p.dir, "compose.yaml")}, args...)...)
 	}
 	t.Cleanup(func() {
 		p.remove() // it is in their network
@@ -62,12 +63,14 @@ X
 	// The network of Compose's services is the container's, and of what is in it only what a
 	// person named is open.
 	t.Run("ServiceOfTheProjectsComposeFile", func(t *testing.T) {
-		const reach = `timeout 10 node -e 'require("net").connect(%d, "%s").on("data", d => process.stdout.write(d)).on("error", e => { throw e })'`
+		const reach = `timeout 10 node -e 'require("net").connect(%d, "%s").on("data", ` +
+			`d => process.stdout.write(d)).on("error", e => { throw e })'`
 		if out, err := p.exec(fmt.Sprintf(reach, 5432, "db")); err != nil || !strings.Contains(out, "rows") {
 			t.Errorf("%v: %s", err, out)
 		}
 		cache := p.must(p.docker, "inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}",
-			p.must(testenv.Program(t, "docker-compose"), "--project-directory", p.dir, "-f", filepath.Join(p.dir, "compose.yaml"), "ps", "-q", "cache"))
+			p.must(testenv.Program(t, "docker-compose"), "--project-directory", p.dir, "-f",
+				filepath.Join(p.dir, "compose.yaml"), "ps", "-q", "cache"))
 		p.in(t).repel(t, []attack{
 			{"another port", fmt.Sprintf(reach, 5433, "db")},
 			{"another service", fmt.Sprintf(reach, 5432, "cache")},
@@ -76,10 +79,12 @@ X
 	})
 	t.Run("StoreOfPnpmIsNoPartOfTheProject", func(t *testing.T) {
 		for _, v := range []string{"pnpm@9.15.9", "pnpm@11.28.11"} {
-			out, err := p.exec(fmt.Sprintf(`mkdir -p /tmp/%[1]s && tar -xzf packs/%[1]s.tgz -C /tmp/%[1]s && rm -rf node_modules *lock* && cat >package.json <<'X'
+			out, err := p.exec(
+				fmt.Sprintf(`mkdir -p /tmp/%[1]s && tar -xzf packs/%[1]s.tgz -C /tmp/%[1]s && rm -rf node_modules *lock* && cat >package.json <<'X'
 {"name": "x", "private": true, "dependencies": {"is-number": "file:packs/is-number@6.0.0.tgz"}}
 X
-node /tmp/%[1]s/package/bin/pnpm.?js install && test -d node_modules/is-number && node /tmp/%[1]s/package/bin/pnpm.?js store path && git status --short`, v))
+node /tmp/%[1]s/package/bin/pnpm.?js install && test -d node_modules/is-number && node /tmp/%[1]s/package/bin/pnpm.?js store `+
+					`path && git status --short`, v))
 			if err != nil || !strings.Contains(out, "/home/agent/.cache/pnpm/v") || strings.Contains(out, ".pnpm-store") {
 				t.Errorf("%s: %v: %s", v, err, out)
 			}
@@ -90,7 +95,8 @@ node /tmp/%[1]s/package/bin/pnpm.?js install && test -d node_modules/is-number &
 			t.Errorf("%v: %s", err, out)
 		}
 		volumes := func() string {
-			return p.must(p.docker, "inspect", "--format", `{{range .Mounts}}{{if eq .Destination "/home/agent/.cache"}}{{.Name}}{{end}}{{end}}`, p.containers()[0])
+			return p.must(p.docker, "inspect", "--format", `{{range .Mounts}}{{if eq .Destination "/home/agent/.cache"}}{{.Name}}{{end}}{{end}}`,
+				p.containers()[0])
 		}
 		before := volumes()
 		p.must(p.docker, "rm", "-f", p.containers()[0])
@@ -104,7 +110,8 @@ node /tmp/%[1]s/package/bin/pnpm.?js install && test -d node_modules/is-number &
 	t.Run("ClaudeAsksNothing", func(t *testing.T) {
 		term := newTerminal(t, 100, 40, fmt.Sprintf("TMPDIR=%s %s exec --workspace-folder %s claude; echo exit=$?; cat", p.tmp, p.cli, p.dir))
 		term.expect("bypass permissions on")
-		if screen := term.run("capture-pane", "-p", "-J"); strings.Contains(screen, "Enter to confirm") || !strings.Contains(screen, "run /login") {
+		if screen := term.run("capture-pane", "-p", "-J"); strings.Contains(screen, "Enter to confirm") ||
+			!strings.Contains(screen, "run /login") {
 			t.Errorf("the screen shows\n%s", screen)
 		}
 	})

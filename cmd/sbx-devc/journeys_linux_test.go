@@ -34,7 +34,8 @@ import (
 const cloned = `git init -q -b main && git config user.name "Ann Example" && git config user.email ann@example.org`
 
 // meanwhile is what the user does with git on the host while the agent works.
-const meanwhile = `git status >/dev/null && git branch meanwhile && git config user.signingkey none && git remote add origin https://git.example.org/x &&
+const meanwhile = `git status >/dev/null && git branch meanwhile && git config user.signingkey none && git remote add origin ` +
+	`https://git.example.org/x &&
 	git commit -q --allow-empty -m 'The user, meanwhile' && git gc -q`
 
 // TestJourneys walks them with the built program, the real engine, firewall, git and
@@ -79,20 +80,24 @@ func TestJourneys(t *testing.T) {
 // committed: one command, and one question, about what the project's file opens.
 func (w *walk) cloneOf(first *walk) {
 	first.dir, first.top = first.project, first.project
-	first.sh("the project", first.dir, cloned+` && echo '{"name": "app", "private": true, "dependencies": {"is-number": "7.0.0"}}' >package.json
+	first.sh("the project", first.dir,
+		cloned+` && echo '{"name": "app", "private": true, "dependencies": {"is-number": "7.0.0"}}' >package.json
 		git add -A && git commit -q -m begin`)
 	first.step("sbx-devc init --yes", "", nil)
 	first.bases()
-	first.sh("the user commits init's files", first.dir, "git add -A && git commit -q -m 'A dev container' && git bundle create -q ../app.bundle main")
+	first.sh("the user commits init's files", first.dir,
+		"git add -A && git commit -q -m 'A dev container' && git bundle create -q ../app.bundle main")
 
 	w.dir, w.top = w.project, w.project
 	w.removesImage()
 	w.sh("the clone", w.dir, "git clone -q -b main "+filepath.Join(first.home, "app.bundle")+` . && git config user.name "Bob Example" &&
 		git config user.email bob@example.org`)
-	w.agentDoes("npm install --no-audit --no-fund && node -e 'process.exit(!require(\"is-number\")(1))'; echo node_modules >.gitignore; echo done >done")
+	w.agentDoes(
+		"npm install --no-audit --no-fund && node -e 'process.exit(!require(\"is-number\")(1))'; echo node_modules >.gitignore; echo done >done")
 	w.committed(w.answered("sbx-devc run 'do it'", "[y/N]", "y"))
 	w.step("sbx-devc apply || { test $? = 77 && sbx-devc apply --accept-dangerous '**'; }", "", nil)
-	w.sh("the user merges", w.dir, `git stash -q -u; git merge -q --no-edit "$(git for-each-ref --format='%(refname:short)' 'refs/heads/sbx/*')" && test -e done`)
+	w.sh("the user merges", w.dir,
+		`git stash -q -u; git merge -q --no-edit "$(git for-each-ref --format='%(refname:short)' 'refs/heads/sbx/*')" && test -e done`)
 	w.agentDoes("echo again >>done")
 	w.committed(w.step("sbx-devc run 'once more'", "", nil)) // nothing is asked: there is no terminal
 	w.sh("clean", w.dir, "sbx-devc clean")
@@ -169,7 +174,8 @@ func (w *walk) publish() {
 	w.agentDoes(`test "$(id -un)" = agent && test -x /usr/local/sbin/sbx-init && ! curl -sS -m 3 http://example.com/ && echo done >done`)
 	w.committed(w.step("sbx-devc run --image "+team+" 'do it'", "", nil))
 	w.step("sbx-devc apply", "", nil)
-	w.sh("the user merges", w.dir, `git stash -q -u; git merge -q --no-edit "$(git for-each-ref --format='%(refname:short)' 'refs/heads/sbx/*')" && test -e done`)
+	w.sh("the user merges", w.dir,
+		`git stash -q -u; git merge -q --no-edit "$(git for-each-ref --format='%(refname:short)' 'refs/heads/sbx/*')" && test -e done`)
 	w.sh("clean", w.dir, "sbx-devc clean")
 }
 
@@ -308,7 +314,8 @@ func (w *walk) line(failed bool) string {
 	if failed {
 		verdict = "FAIL"
 	}
-	text := fmt.Sprintf("%s uid %-4d  %d commands of %d words, %d questions: %s", verdict, w.uid, len(w.steps), w.words, w.questions, strings.Join(w.steps, ", "))
+	text := fmt.Sprintf("%s uid %-4d  %d commands of %d words, %d questions: %s", verdict, w.uid, len(w.steps), w.words, w.questions,
+		strings.Join(w.steps, ", "))
 	if w.again > 0 {
 		text += fmt.Sprintf("; again without a network %.1f s", w.again.Seconds())
 	}
@@ -357,7 +364,8 @@ func (w *walk) do(j journey) {
 		w.questions++
 	}
 	w.words = words + len(strings.Fields("sbx-devc apply"))
-	branch := strings.TrimSpace(w.sh("the agent's branch", w.dir, "git for-each-ref --format='%(refname:short)' 'refs/heads/sbx/*' | tail -n 1"))
+	branch := strings.TrimSpace(w.sh("the agent's branch", w.dir,
+		"git for-each-ref --format='%(refname:short)' 'refs/heads/sbx/*' | tail -n 1"))
 	w.sh("the user merges", w.top, "git stash -q -u || true; git merge -q --no-edit "+branch+" 2>&1")
 	w.sh("afterwards", w.top, j.check+"\ntest -n \"$(git log --format=%s | grep 'The user, meanwhile')\" && test -z \"$(git status --short)\"")
 	if j.again != "" {
@@ -432,7 +440,8 @@ func (w *walk) uv() string {
 	w.t.Helper()
 	const published, image = "ghcr.io/astral-sh/uv:0.9", "sbx-journey-uv:0.8.13"
 	const integrity = "sha512-6fNAeDBmUNbvUtDmnQ3Rn0lqMIT5/JQoUgzfDAOdTa+ewqP8aT1sj81faU3i8zEnI9vUQLO9X7hVugr3B3aKMw=="
-	standsIn, _ := exec.Command("docker", "image", "inspect", "--format", `{{index .Config.Labels "claude-sandbox.stand-in"}}`, published).Output()
+	standsIn, _ := exec.Command("docker", "image", "inspect", "--format",
+		`{{index .Config.Labels "claude-sandbox.stand-in"}}`, published).Output()
 	if !strings.Contains(w.t.Name(), "uv_as") || strings.TrimSpace(string(standsIn)) != "true" {
 		return ""
 	}
@@ -449,7 +458,9 @@ func (w *walk) uv() string {
 	if sum := sha512.Sum512(packed); "sha512-"+base64.StdEncoding.EncodeToString(sum[:]) != integrity {
 		w.t.Fatal("the copy of uv is not the pinned one")
 	}
-	p.must("sh", "-c", "cd "+dir+` && tar -xzf uv.tgz --strip-components=2 package/bin/uv && printf '#!/bin/sh\nexec uv tool run "$@"\n' >uvx && chmod 755 uv uvx &&
+	p.must("sh", "-c",
+		"cd "+dir+
+			` && tar -xzf uv.tgz --strip-components=2 package/bin/uv && printf '#!/bin/sh\nexec uv tool run "$@"\n' >uvx && chmod 755 uv uvx &&
 		printf 'FROM scratch\nCOPY uv uvx /\n' >Dockerfile && docker build -q -t `+image+` .`)
 	w.t.Cleanup(func() { p.must("docker", "rmi", "-f", image) })
 	return " --option uvImage=" + image
@@ -467,7 +478,8 @@ func (w *walk) baseStandIn(name string) {
 	default:
 		dir := w.t.TempDir()
 		dockerfile := "FROM debian:bookworm-slim\nRUN mkdir -p /usr/share/man/man1 && apt-get update && " +
-			"apt-get install -y --no-install-recommends ca-certificates " + toolchains[kind] + "\n" + completions[kind] + "LABEL claude-sandbox.stand-in=true\n"
+			"apt-get install -y --no-install-recommends ca-certificates " + toolchains[kind] + "\n" + completions[kind] +
+			"LABEL claude-sandbox.stand-in=true\n"
 		if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(dockerfile), 0o644); err != nil {
 			w.t.Fatal(err)
 		}

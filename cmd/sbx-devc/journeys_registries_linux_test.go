@@ -18,7 +18,8 @@ const serveStatic = `serve() { docker run -d --network $NETWORK --network-alias 
 		const path = "/srv" + decodeURIComponent(q.url.split("?")[0]);
 		for (const name of [path, path + "/index.html"]) {
 			if (!fs.existsSync(name) || !fs.statSync(name).isFile()) continue;
-			r.setHeader("Content-Type", name.endsWith(".html") ? "text/html" : name.includes("Packages(") ? "application/atom+xml" : "application/octet-stream");
+			r.setHeader("Content-Type", name.endsWith(".html") ? "text/html" : name.includes("Packages(") ? "application/atom+xml" : ` +
+	`"application/octet-stream");
 			return r.end(fs.readFileSync(name));
 		}
 		r.statusCode = 404; r.end();
@@ -87,7 +88,8 @@ rubygems_version: 3.3.0
 specification_version: 4
 summary: x
 `
-	packed := tarred("metadata.gz", string(zipped([]byte(metadata))), "data.tar.gz", string(zipped(tarred("lib/hello.rb", "HELLO = \"hello\"\n"))))
+	packed := tarred("metadata.gz", string(zipped([]byte(metadata))), "data.tar.gz",
+		string(zipped(tarred("lib/hello.rb", "HELLO = \"hello\"\n"))))
 	info := fmt.Appendf(nil, "---\n1.0.0 |checksum:%x\n", sha256.Sum256(packed))
 	return map[string][]byte{
 		"versions":             fmt.Appendf(nil, "created_at: 2026-01-01T00:00:00Z\n---\nhello 1.0.0 %x\n", md5.Sum(info)),

@@ -43,7 +43,8 @@ func TestAKilledRunOnACopyIsReviewed(t *testing.T) {
 	if err := os.WriteFile(source, []byte(canary), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := killed(t, `echo two >>sub/a.txt && echo "key=$CANARY" >leak.txt && mkdir -p .github/workflows && echo on: push >.github/workflows/x.yml`,
+	r := killed(t,
+		`echo two >>sub/a.txt && echo "key=$CANARY" >leak.txt && mkdir -p .github/workflows && echo on: push >.github/workflows/x.yml`,
 		"--workspace", "copy", "--secret", "CANARY=file:"+source)
 	code, out, people := r.shell(t, r.project, "sbx-devc review")
 	if code != exitOK || !strings.Contains(people, "is in a copy of the project: sbx-devc review ") || strings.Contains(out, canary) ||
@@ -60,13 +61,15 @@ func TestAKilledRunOnACopyIsReviewed(t *testing.T) {
 	if found, _ := exec.Command("grep", "-rlI", "--exclude-dir=tree", "-e", canary, filepath.Dir(r.state())).Output(); len(found) > 0 {
 		t.Errorf("the secret is in %s", found)
 	}
-	if code, out, people := r.shell(t, r.project, "sbx-devc apply"); code != exitRefused || !strings.Contains(people+out, ".github/workflows/x.yml") {
+	if code, out, people := r.shell(t, r.project, "sbx-devc apply"); code != exitRefused ||
+		!strings.Contains(people+out, ".github/workflows/x.yml") {
 		t.Errorf("apply ends with %d: %s%s", code, out, people)
 	}
 	if code, out, people := r.shell(t, r.project, "sbx-devc apply --accept-dangerous '**'"); code != exitOK {
 		t.Errorf("apply ends with %d: %s%s", code, out, people)
 	}
-	if status := r.git(t, r.project, "status", "--short", "--untracked-files=all"); status != " M sub/a.txt\n?? .github/workflows/x.yml\n?? leak.txt\n" {
+	if status := r.git(t, r.project, "status", "--short",
+		"--untracked-files=all"); status != " M sub/a.txt\n?? .github/workflows/x.yml\n?? leak.txt\n" {
 		t.Errorf("the project has\n%s", status)
 	}
 }
@@ -106,7 +109,8 @@ func TestAttackAKilledRunLeavesARepository(t *testing.T) {
 	if err := os.WriteFile(source, []byte("c4nary-Gone-7be203"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := killed(t, `git init -q lib && git -C lib config core.fsmonitor 'touch $(git rev-parse --show-toplevel)/../ran; false' && echo x >lib/x &&
+	r := killed(t,
+		`git init -q lib && git -C lib config core.fsmonitor 'touch $(git rev-parse --show-toplevel)/../ran; false' && echo x >lib/x &&
 echo theirs >theirs.txt && echo two >>sub/a.txt`, "--secret", "CANARY=file:"+source)
 	if err := os.Remove(source); err != nil {
 		t.Fatal(err)
@@ -114,7 +118,8 @@ echo theirs >theirs.txt && echo two >>sub/a.txt`, "--secret", "CANARY=file:"+sou
 	r.write(t, "sub/a.txt", "the user's own\n")
 	r.write(t, "mine.txt", "the user's own\n")
 	_, _, said := r.shell(t, r.project, "sbx-devc run --print </dev/null")
-	if !strings.Contains(said, "ended without its program: ") || !strings.Contains(said, "lib") || !strings.Contains(said, "is in the project: sbx-devc review ") {
+	if !strings.Contains(said, "ended without its program: ") || !strings.Contains(said, "lib") ||
+		!strings.Contains(said, "is in the project: sbx-devc review ") {
 		t.Errorf("the next start says %s", said)
 	}
 	_, out, people := r.shell(t, filepath.Join(r.project, "lib"), "git -c safe.directory='*' status --short")
@@ -128,7 +133,8 @@ echo theirs >theirs.txt && echo two >>sub/a.txt`, "--secret", "CANARY=file:"+sou
 	if _, out, _ := r.shell(t, r.project, "sbx-devc diff --stat"); !strings.Contains(out, "sub/a.txt   changed after the run had ended") {
 		t.Errorf("diff: %s", out)
 	}
-	if code, out, people = r.shell(t, r.project, "sbx-devc discard --yes"); code != exitFailed || !strings.Contains(people, "! sub/a.txt: it has changed since") {
+	if code, out, people = r.shell(t, r.project, "sbx-devc discard --yes"); code != exitFailed ||
+		!strings.Contains(people, "! sub/a.txt: it has changed since") {
 		t.Errorf("discard ends with %d: %s%s", code, out, people)
 	}
 	for name, want := range map[string]string{"sub/a.txt": "the user's own\n", "mine.txt": "the user's own\n", "theirs.txt": ""} {

@@ -44,7 +44,8 @@ func TestLearnHintWorksAsPrinted(t *testing.T) {
 			if err := os.MkdirAll(folder, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			line := `{"ts":"2026-01-02T00:00:00Z","verdict":"allow","layer":"dns","name":"docs.example.com","rule":"` + firewall.RuleUnlisted + `"}` + "\n"
+			line := `{"ts":"2026-01-02T00:00:00Z","verdict":"allow","layer":"dns","name":"docs.example.com","rule":"` +
+				firewall.RuleUnlisted + `"}` + "\n"
 			for file, text := range map[string]string{"audit.jsonl": line, "policy.json": `{"network": {"mode": "audit"}}`} {
 				if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o644); err != nil {
 					t.Fatal(err)

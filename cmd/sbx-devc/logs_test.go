@@ -74,7 +74,8 @@ func TestLogsOfALiveRunAndOfADevContainer(t *testing.T) {
 		if code := logs(t.Context(), &out, args...); code != 0 {
 			t.Errorf("%s: exit code %d", name, code)
 		}
-		if got := strings.Count(out.String(), "\n"); got != 2 || !strings.Contains(out.String(), "evil.example: no entry (3 times)") || strings.Contains(out.String(), "\x1b") {
+		if got := strings.Count(out.String(), "\n"); got != 2 || !strings.Contains(out.String(), "evil.example: no entry (3 times)") ||
+			strings.Contains(out.String(), "\x1b") {
 			t.Errorf("%s:\n%s", name, out.String())
 		}
 		out.Reset()
@@ -123,7 +124,8 @@ func TestLogsOfALiveRunAndOfADevContainer(t *testing.T) {
 		t.Errorf("interrupted: exit code %d", code)
 	}
 	// Logs that are not there.
-	for name, args := range map[string][]string{"a project without a dev container": {t.TempDir()}, "no such run": {"20260102-030405-abcdef"}} {
+	for name, args := range map[string][]string{"a project without a dev container": {t.TempDir()},
+		"no such run": {"20260102-030405-abcdef"}} {
 		if code := logs(t.Context(), io.Discard, args...); code != exitNoInput {
 			t.Errorf("%s: exit code %d", name, code)
 		}

@@ -22,14 +22,20 @@ func TestTemplateMatrix(t *testing.T) {
 		options func(t *testing.T) []string // nil = none
 		tools   string                      // a script that uses what the template promises
 	}{
-		{"claude", func(*testing.T) []string { return []string{"shell=zsh", "extraPackages=file,tree"} }, "test $(getent passwd agent | cut -d: -f7) = /bin/zsh && command -v tree file rg && node --version && npx --version && python3 -m venv /tmp/venv && dig -v && make --version && g++ --version"},
+		{"claude", func(*testing.T) []string { return []string{"shell=zsh", "extraPackages=file,tree"} },
+			"test $(getent passwd agent | cut -d: -f7) = /bin/zsh && command -v tree file rg && node --version && npx --version && python3 -m " +
+				"venv /tmp/venv && dig -v && make --version && g++ --version"},
 		{"claude-minimal", nil, "git --version && ! command -v curl"},
-		{"claude-node", nil, "node --version && npm --version && python3 --version && make --version && echo 'int main() {}' >/tmp/x.cc && g++ -o /tmp/x /tmp/x.cc && /tmp/x"},
+		{"claude-node", nil,
+			"node --version && npm --version && python3 --version && make --version && echo 'int main() {}' >/tmp/x.cc && g++ -o " +
+				"/tmp/x /tmp/x.cc && /tmp/x"},
 		{"claude-python", func(t *testing.T) []string {
-			return []string{"uvImage=" + standIn(t, "uv"), "ruffImage=" + standIn(t, "ruff"), "baseImage=debian:bookworm-slim", "extraPackages=python3-venv"}
+			return []string{"uvImage=" + standIn(t, "uv"), "ruffImage=" + standIn(t, "ruff"), "baseImage=debian:bookworm-slim",
+				"extraPackages=python3-venv"}
 		},
 			"uv && ruff && pyright --version && python3 -m venv /tmp/venv"},
-		{"claude-go", func(t *testing.T) []string { return []string{"goImage=" + goStandIn(t)} }, "cd /tmp && go version && printf 'package main\\nimport \"C\"\\nfunc main() { println(1) }' >x.go && go run x.go"},
+		{"claude-go", func(t *testing.T) []string { return []string{"goImage=" + goStandIn(t)} },
+			"cd /tmp && go version && printf 'package main\\nimport \"C\"\\nfunc main() { println(1) }' >x.go && go run x.go"},
 	} {
 		t.Run(tt.id, func(t *testing.T) {
 			args := []string{"--template", tt.id}
@@ -51,7 +57,9 @@ func TestTemplateMatrix(t *testing.T) {
 				}
 				// Without curl in the smallest one, bash itself connects.
 				reach := func(host string, port int) (string, error) {
-					return p.exec(fmt.Sprintf("timeout 10 bash -c 'exec 3<>/dev/tcp/%s/%d && printf \"GET / HTTP/1.0\\r\\nHost: %s:%d\\r\\n\\r\\n\" >&3 && cat <&3'", host, port, host, port))
+					return p.exec(
+						fmt.Sprintf("timeout 10 bash -c 'exec 3<>/dev/tcp/%s/%d && printf \"GET / HTTP/1.0\\r\\nHost: %s:%d\\r\\n\\r\\n\" >&3 && cat <&3'",
+							host, port, host, port))
 				}
 				if out, err := reach("allowed.example", p.world.allowed); err != nil || !strings.Contains(out, "hello from outside") {
 					t.Errorf("an allowed host: %q %v", out, err)
@@ -69,7 +77,8 @@ func TestTemplateMatrix(t *testing.T) {
 			// Whatever the shell, without a firewall it runs nothing.
 			image := p.must(p.docker, "inspect", "--format", "{{.Config.Image}}", p.containers()[0])
 			out, _ := p.try(p.docker, "run", "--rm", "--user", "agent", "--env", "SBX_WAIT_FOR=/nowhere", "--entrypoint", "sh", image, "-c",
-				"shell=$(getent passwd agent | cut -d: -f7); echo 'echo ran' >~/.bashrc; echo 'echo ran' >~/.zshenv; timeout -s KILL 3 $shell -lic 'echo ran'; echo end")
+				"shell=$(getent passwd agent | cut -d: -f7); echo 'echo ran' >~/.bashrc; echo 'echo ran' >~/.zshenv; "+
+					"timeout -s KILL 3 $shell -lic 'echo ran'; echo end")
 			if strings.Contains(out, "ran") || !strings.Contains(out, "end") {
 				t.Errorf("a login shell without a firewall: %q", out)
 			}
@@ -106,7 +115,8 @@ func goStandIn(t *testing.T) string {
 	if !strings.HasSuffix(root, "/go") {
 		t.Skipf("GOROOT is %s (%s): the stand-in needs a folder named go", root, runtime.Version())
 	}
-	p.must("sh", "-c", fmt.Sprintf("tar -C %s --transform 's,^go,usr/local/go,' --exclude=go/test -c go | docker import - %s", filepath.Dir(root), image))
+	p.must("sh", "-c",
+		fmt.Sprintf("tar -C %s --transform 's,^go,usr/local/go,' --exclude=go/test -c go | docker import - %s", filepath.Dir(root), image))
 	t.Cleanup(func() { p.must("docker", "rmi", "-f", image) })
 	return image
 }

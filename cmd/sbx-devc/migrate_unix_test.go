@@ -61,7 +61,8 @@ func TestSandboxStatusInside(t *testing.T) {
 			"-v", program + ":/sbx-devc:ro"}, args...), "debian:bookworm-slim", "/sbx-devc", "sandbox", "status")...).CombinedOutput()
 		return string(out), err
 	}
-	if out, err := status("--tmpfs", "/run/sbx"); err != nil || !strings.Contains(out, "inside one   yes: 'sbx-init status' tells of its firewall") ||
+	if out, err := status("--tmpfs", "/run/sbx"); err != nil ||
+		!strings.Contains(out, "inside one   yes: 'sbx-init status' tells of its firewall") ||
 		!strings.Contains(out, "engine       none answers") {
 		t.Errorf("inside: %v\n%s", err, out)
 	}

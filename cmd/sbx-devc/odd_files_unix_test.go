@@ -45,7 +45,8 @@ func TestAttackAFileWithoutAnEnd(t *testing.T) {
 					}
 				}
 				for line := range strings.SplitSeq(commands, "; ") {
-					cmd := exec.CommandContext(t.Context(), "sh", append([]string{"-c", `ulimit -v 4000000; exec "$@"`, "sh", program}, strings.Fields(line)...)...)
+					cmd := exec.CommandContext(t.Context(), "sh",
+						append([]string{"-c", `ulimit -v 4000000; exec "$@"`, "sh", program}, strings.Fields(line)...)...)
 					cmd.Dir, cmd.Env = dir, append(os.Environ(), "XDG_STATE_HOME="+dir+"/state", "XDG_CONFIG_HOME="+dir+"/config", "ANTHROPIC_API_KEY=x")
 					late := time.AfterFunc(2*time.Minute, func() { _ = cmd.Process.Kill() })
 					out, err := cmd.CombinedOutput()

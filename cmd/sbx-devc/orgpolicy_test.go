@@ -95,9 +95,13 @@ func TestPolicyFromARegistry(t *testing.T) {
 	session := ""
 	for _, message := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{}}}`,
-		fmt.Sprintf(`{"jsonrpc":"2.0","method":"textDocument/didOpen","params":{"textDocument":{"uri":"file://%s","languageId":"jsonc","version":1,"text":%q}}}`,
+		fmt.Sprintf(
+			`{"jsonrpc":"2.0","method":"textDocument/didOpen","params":{"textDocument":{"uri":"file://%s",`+
+				`"languageId":"jsonc","version":1,"text":%q}}}`,
 			filepath.ToSlash(config), src),
-		fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"textDocument/hover","params":{"textDocument":{"uri":"file://%s"},"position":{"line":0,"character":1}}}`,
+		fmt.Sprintf(
+			`{"jsonrpc":"2.0","id":3,"method":"textDocument/hover","params":{"textDocument":{"uri":"file://%s"},`+
+				`"position":{"line":0,"character":1}}}`,
 			filepath.ToSlash(config)), // an answer rests on findings
 		`{"jsonrpc":"2.0","id":2,"method":"shutdown"}`, `{"jsonrpc":"2.0","method":"exit"}`,
 	} {

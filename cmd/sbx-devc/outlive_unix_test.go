@@ -43,10 +43,13 @@ func beginRestless(t *testing.T, flags ...string) *restless {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { r.arrived.Add(1) })}}
+	server := &httptest.Server{Listener: listener,
+		Config: &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { r.arrived.Add(1) })}}
 	server.Start()
 	t.Cleanup(server.Close)
-	loop := fmt.Sprintf(`setsid bash -c 'trap "" HUP INT TERM; while :; do echo x >>work; curl -s -m 2 http://%s/; sleep 0.05; done' >/dev/null 2>&1 & sleep 600`, listener.Addr())
+	loop := fmt.Sprintf(
+		`setsid bash -c 'trap "" HUP INT TERM; while :; do echo x >>work; curl -s -m 2 http://%s/; sleep 0.05; done' >/dev/null 2>&1 & sleep 600`,
+		listener.Addr())
 	r.programRun = runProgram(t, []string{scripted(t, loop)}, append([]string{"--allow", listener.Addr().String()}, flags...)...)
 	r.begin(t, "work on")
 	return r
@@ -152,7 +155,8 @@ func (r *restless) volumes(t *testing.T) (names []string) {
 		}
 		for _, name := range strings.Fields(string(out)) {
 			// Those of Claude Code, sbx-init and caches are for later runs, too, and stay.
-			if !strings.HasPrefix(name, "sbx-devc-claude-") && !strings.HasPrefix(name, "sbx-devc-init-") && !strings.HasPrefix(name, "sbx-devc-cache-") {
+			if !strings.HasPrefix(name, "sbx-devc-claude-") && !strings.HasPrefix(name, "sbx-devc-init-") &&
+				!strings.HasPrefix(name, "sbx-devc-cache-") {
 				names = append(names, name)
 			}
 		}

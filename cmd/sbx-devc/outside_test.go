@@ -130,7 +130,8 @@ func newSite(t *testing.T) (port int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello from the site") })}}
+	server := &httptest.Server{Listener: l,
+		Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "hello from the site") })}}
 	server.Start()
 	t.Cleanup(server.Close)
 	return l.Addr().(*net.TCPAddr).Port

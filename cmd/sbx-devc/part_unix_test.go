@@ -23,7 +23,8 @@ func TestAttackAPartOfARepositoryWithADevContainerOfItsOwn(t *testing.T) {
 	const agent = `test "$PWD" = /workspace/apps/web/src && git log --format=%s | grep -q begin && echo two >f
 		git add . && git commit -q -m 'The agent did it'
 		echo >/workspace/begun; for i in $(seq 300); do test -e /workspace/go && break; sleep 0.1; done
-		cd /workspace; for f in apps/web/.devcontainer/sandbox.jsonc apps/web/.vscode/tasks.json apps/web/.cursor/rules apps/web/secret apps/web/.claude/x \
+		cd /workspace; for f in apps/web/.devcontainer/sandbox.jsonc apps/web/.vscode/tasks.json apps/web/.cursor/rules ` +
+		`apps/web/secret apps/web/.claude/x \
 			apps/web/opened.sh .devcontainer/x .vscode/tasks.json; do
 			mkdir -p ${f%/*}; echo evil >$f && echo $f >>apps/web/src/written; done
 		git init -q --bare /tmp/evil; git -C /tmp/evil config core.bare false; git -C /tmp/evil config core.fsmonitor 'touch "$MARK"; false'
@@ -31,7 +32,8 @@ func TestAttackAPartOfARepositoryWithADevContainerOfItsOwn(t *testing.T) {
 			cp -r /tmp/evil $d/.git; cp -r /tmp/evil/. $d/.git; cp -r /tmp/evil/. $d; git -C $d config -f config core.worktree .; done; true`
 	mark := filepath.Join(t.TempDir(), "mark")
 	r := runProgram(t, []string{scripted(t, agent), "XDG_CONFIG_HOME=" + t.TempDir(),
-		"MARK=" + mark, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"}) // where root runs this, the project is not root's
+		// where root runs this, the project is not root's
+		"MARK=" + mark, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*"})
 	command := func(line string) string {
 		t.Helper()
 		cmd := exec.Command("sh", "-c", "set -e; "+line)
@@ -43,7 +45,8 @@ func TestAttackAPartOfARepositoryWithADevContainerOfItsOwn(t *testing.T) {
 		return string(out)
 	}
 	command(`git init -q -b main && git config user.name "Ann Example" && git config user.email ann@example.org
-		mkdir -p apps/web/src apps/web/.devcontainer apps/web/.cursor && cd apps/web && echo one >src/f && echo mine >secret && echo good >.cursor/rules
+		mkdir -p apps/web/src apps/web/.devcontainer apps/web/.cursor && cd apps/web && echo one >src/f && echo mine ` +
+		`>secret && echo good >.cursor/rules
 		echo '{"network": {"deny": ["docs.example.com"]}, "workspace": {"protect": ["secret"]}}' >.devcontainer/sandbox.jsonc
 		echo good >opened.sh && echo '{"image": "none", "initializeCommand": "sh opened.sh"}' >.devcontainer/devcontainer.json && cd ../..
 		git add . && git commit -q -m begin`)
@@ -90,15 +93,19 @@ func TestAttackAPartOfARepositoryWithADevContainerOfItsOwn(t *testing.T) {
 	if !strings.Contains(said, "web is a part of the repository "+top) {
 		t.Errorf("the run does not say that it shows the repository:\n%s", said)
 	}
-	if written := command("cat written 2>/dev/null || true; cat ../.devcontainer/sandbox.jsonc ../secret ../.cursor/rules ../opened.sh"); strings.Contains(written, "evil") ||
+	if written := command(
+		"cat written 2>/dev/null || true; cat ../.devcontainer/sandbox.jsonc ../secret ../.cursor/rules ../opened.sh"); strings.Contains(written,
+		"evil") ||
 		strings.Contains(written, "/") && !strings.HasPrefix(written, "{") {
 		t.Errorf("the agent wrote\n%s", written)
 	}
-	if err := exec.Command("sh", "-c", "! ls "+top+"/.vscode "+part+"/.vscode "+part+"/.claude "+part+"/.git "+part+"/refs "+top+"/apps/.git "+top+"/.devcontainer").Run(); err != nil {
+	if err := exec.Command("sh", "-c", "! ls "+top+"/.vscode "+part+"/.vscode "+part+"/.claude "+part+"/.git "+part+"/refs "+top+"/apps/.git "+
+		top+"/.devcontainer").Run(); err != nil {
 		t.Error("a placeholder is left")
 	}
 	command(r.Path + " apply")
-	if got := command("git log --branches='sbx/*' --not main --format='%an %s' --name-only"); got != "Ann Example The agent did it\n\napps/web/src/f\n" {
+	if got := command("git log --branches='sbx/*' --not main --format='%an %s' --name-only"); got != "Ann Example The agent did it\n\n"+
+		"apps/web/src/f\n" {
 		t.Errorf("the branch has %q", got)
 	}
 }

@@ -41,7 +41,8 @@ func TestAProfileAndACopySurviveAKill(t *testing.T) {
 	}
 	said := end(start("mkdir -p ~/.claude/plans && echo first >~/.claude/plans/a.md; echo done >done.txt"))
 	first := trees()
-	if _, err := os.Lstat(filepath.Join(project, "done.txt")); err == nil || len(first) != 1 || !strings.Contains(said, "until you apply or discard it") {
+	if _, err := os.Lstat(filepath.Join(project, "done.txt")); err == nil || len(first) != 1 ||
+		!strings.Contains(said, "until you apply or discard it") {
 		t.Fatalf("trees %q: %s", first, said)
 	}
 	apply := exec.Command(builtProgram(t), "apply", filepath.Base(filepath.Dir(first[0])))
@@ -66,7 +67,8 @@ func TestAProfileAndACopySurviveAKill(t *testing.T) {
 	second := runProgram(t, []string{"XDG_STATE_HOME=" + state, scripted(t, "true")})
 	second.Args = []string{second.Path, "run", project, "--print", "--profile", "work", "--no-cache"}
 	second.begin(t, "do it")
-	if code := endOf(t, second); code != exitLocked || !strings.Contains(second.said(t), "the profile work of this project is in use by the run") {
+	if code := endOf(t, second); code != exitLocked ||
+		!strings.Contains(second.said(t), "the profile work of this project is in use by the run") {
 		t.Errorf("a second writer ends with %d: %s", code, second.said(t))
 	}
 	if err := killed.Process.Kill(); err != nil {

@@ -56,7 +56,8 @@ func TestAttackANameLeadsToTheProxysOwnMachine(t *testing.T) {
 		{[]string{"--private", "own.invalid"}, true, "could not be reached"},
 	} {
 		before := arrived.Load()
-		text := throughAProxy(t, machine, hosts, "https://own.invalid/", append([]string{"--allow", "https://own.invalid GET /**"}, c.private...)...)
+		text := throughAProxy(t, machine, hosts, "https://own.invalid/",
+			append([]string{"--allow", "https://own.invalid GET /**"}, c.private...)...)
 		if got := arrived.Load() > before; got != c.arrives || !strings.Contains(text, c.want) {
 			t.Errorf("%q: arrived: %v, answered: %s", c.private, got, text)
 		}
@@ -68,8 +69,10 @@ func TestAttackANameLeadsToTheProxysOwnMachine(t *testing.T) {
 func throughAProxy(t *testing.T, in *netnstest.Namespace, hosts, wanted string, args ...string) string {
 	t.Helper()
 	home := t.TempDir()
-	cmd := exec.Command("unshare", append([]string{"--mount", "sh", "-c", `mount --bind "$0" /etc/hosts && exec "$@"`, hosts, builtProgram(t), "proxy"}, args...)...)
-	cmd.Dir, cmd.Env = home, []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + home, "ANTHROPIC_API_KEY=sk-ant-key-of-this-test"}
+	cmd := exec.Command("unshare",
+		append([]string{"--mount", "sh", "-c", `mount --bind "$0" /etc/hosts && exec "$@"`, hosts, builtProgram(t), "proxy"}, args...)...)
+	cmd.Dir, cmd.Env = home, []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + home,
+		"ANTHROPIC_API_KEY=sk-ant-key-of-this-test"}
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.StdoutPipe()

@@ -185,7 +185,8 @@ func TestAttackTheProxyServesAProvider(t *testing.T) {
 // leaves nothing behind. What is no entry about operations is refused.
 func TestAttackTheProxyServesOperations(t *testing.T) {
 	home := t.TempDir()
-	env := []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + home, "ANTHROPIC_API_KEY=sk-ant-key-of-this-test", "APP=key-of-the-app"}
+	env := []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + home,
+		"ANTHROPIC_API_KEY=sk-ant-key-of-this-test", "APP=key-of-the-app"}
 	for want, args := range map[string][]string{
 		`"docs.example.com" opens a host whole`: {"--allow", "docs.example.com"},
 		"and there is none":                     {"--key", "APP for git:github.com/acme/app"},

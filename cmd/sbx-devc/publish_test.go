@@ -52,7 +52,8 @@ func apply(t *testing.T, reference string, options map[string]string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := testenv.Devcontainer(t, "templates", "apply", "--workspace-folder", dir, "-t", reference, "-a", string(values)).CombinedOutput()
+	out, err := testenv.Devcontainer(t, "templates", "apply", "--workspace-folder", dir, "-t", reference, "-a",
+		string(values)).CombinedOutput()
 	if err != nil {
 		t.Fatalf("devcontainer templates apply %s: %v\n%s", reference, err, out)
 	}
@@ -134,7 +135,8 @@ func TestOptionCannotInjectPolicy(t *testing.T) {
 			t.Errorf("%q: %v", value, err)
 			continue
 		}
-		if _, findings, err := templates.Check(files, templates.Facts{}); err != nil || len(findings) == 0 || !strings.Contains(fmt.Sprint(findings), "unknown preset") {
+		if _, findings, err := templates.Check(files, templates.Facts{}); err != nil || len(findings) == 0 ||
+			!strings.Contains(fmt.Sprint(findings), "unknown preset") {
 			t.Errorf("%q: our renderer gives %v %v, want one unknown preset", value, findings, err)
 		}
 		dir := apply(t, addr+"/org/templates/claude", map[string]string{"gitPreset": value})
@@ -155,7 +157,9 @@ func TestFeatureFirewall(t *testing.T) {
 	if _, code := sbxOut(t, "templates", "push", addr+"/org/templates", "--features", addr+"/org/features"); code != 0 {
 		t.Fatal("the push failed")
 	}
-	p.write(".devcontainer/Dockerfile", "FROM debian:bookworm-slim\nRUN apt-get update && apt-get install -y --no-install-recommends curl sudo && useradd -m -u 1000 dev && echo 'dev ALL=(ALL) NOPASSWD:ALL' >/etc/sudoers.d/dev\n")
+	p.write(".devcontainer/Dockerfile",
+		"FROM debian:bookworm-slim\nRUN apt-get update && apt-get install -y --no-install-recommends curl sudo && useradd -m -u 1000 dev && "+
+			"echo 'dev ALL=(ALL) NOPASSWD:ALL' >/etc/sudoers.d/dev\n")
 	p.write(".devcontainer/devcontainer.json", fmt.Sprintf(`{
   "build": {"dockerfile": "Dockerfile"},
   "remoteUser": "dev", // not root
@@ -241,7 +245,8 @@ func TestFeatureFirewall(t *testing.T) {
 	p.edit("devcontainer.json", `"postCreateCommand": `+command, `"onCreateCommand": `+command+`, "postStartCommand": `+command)
 	tools := t.TempDir()
 	p.must("cp", "../../bin/sbx-init-linux-"+runtime.GOARCH, filepath.Join(tools, "sbx-init"))
-	p.edit("devcontainer.json", `"runArgs": [`, `"runArgs": ["--volume=`+tools+`:/real:ro", "--volume=`+tools+`/late:/usr/local/sbin/sbx-init:ro", `)
+	p.edit("devcontainer.json", `"runArgs": [`,
+		`"runArgs": ["--volume=`+tools+`:/real:ro", "--volume=`+tools+`/late:/usr/local/sbin/sbx-init:ro", `)
 	late := func(t *testing.T, script string) (outcome, log string) {
 		t.Helper()
 		p.must(p.docker, "rm", "-f", p.containers()[0])

@@ -273,7 +273,8 @@ func TestReadmeOpensHosts(t *testing.T) {
 	for _, line := range lines {
 		var out strings.Builder
 		a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: os.Getenv}
-		if code := a.main(t.Context(), append(strings.Fields(line[1]), "--project", project, "--no-reload")); code != 0 || !strings.Contains(out.String(), "changed") {
+		if code := a.main(t.Context(), append(strings.Fields(line[1]), "--project", project, "--no-reload")); code != 0 ||
+			!strings.Contains(out.String(), "changed") {
 			t.Errorf("%s: exit %d: %s", line[1], code, &out)
 		}
 	}

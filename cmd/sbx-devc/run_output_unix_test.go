@@ -20,7 +20,8 @@ import (
 func TestRunAnswersAsClaudeDoes(t *testing.T) {
 	testenv.Slow(t)
 	t.Parallel()
-	api := &fakeapi.Server{APIKey: "sk-ant-key-of-this-test", Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"echo one"}}}, Final: "two"}}
+	api := &fakeapi.Server{APIKey: "sk-ant-key-of-this-test",
+		Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"echo one"}}}, Final: "two"}}
 	upstream := httptest.NewServer(api)
 	t.Cleanup(upstream.Close)
 	for format, check := range map[string]func(t *testing.T, stdout string, transcript []byte){

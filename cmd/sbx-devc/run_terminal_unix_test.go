@@ -88,7 +88,8 @@ func TestClaudeOnATerminal(t *testing.T) {
 			t.Errorf("%s of %q lacks %q: %s", name, first, want, text)
 		}
 	}
-	for _, want := range []string{"made  new", "sbx-devc run --resume ", "go on with this conversation in a sandbox: sbx-devc run --continue", "started in", "code=0"} {
+	for _, want := range []string{"made  new", "sbx-devc run --resume ", "go on with this conversation in a sandbox: sbx-devc run --continue",
+		"started in", "code=0"} {
 		if !strings.Contains(end, want) {
 			t.Errorf("the end lacks %q:\n%s", want, end)
 		}
@@ -204,7 +205,8 @@ func TestLookIntoARun(t *testing.T) {
 		out, _ := cmd.CombinedOutput()
 		return string(out), cmd.ProcessState.ExitCode()
 	}
-	if out, code := devc("in", "exec", "long", "--", "sh", "-c", "cat; id -u; pwd; grep -E 'CapEff|NoNewPrivs|Seccomp:' /proc/self/status; exit 5"); code != 5 ||
+	if out, code := devc("in", "exec", "long", "--", "sh", "-c",
+		"cat; id -u; pwd; grep -E 'CapEff|NoNewPrivs|Seccomp:' /proc/self/status; exit 5"); code != 5 ||
 		out != "in1000\n/workspace\nCapEff:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2\n" {
 		t.Errorf("exec ends with %d: %s", code, out)
 	}
@@ -216,13 +218,16 @@ func TestLookIntoARun(t *testing.T) {
 	if out, code := devc("", "exec", "--", "curl", "-sS", "-m", "5", "https://example.com"); code == 0 {
 		t.Errorf("a command reaches what the agent does not: %s", out)
 	}
-	if out, code := devc("", "status", "--json", "long"); code != 0 || !strings.Contains(out, `"result": "running"`) || !strings.Contains(out, `"name": "long"`) {
+	if out, code := devc("", "status", "--json", "long"); code != 0 || !strings.Contains(out, `"result": "running"`) ||
+		!strings.Contains(out, `"name": "long"`) {
 		t.Errorf("status ends with %d: %s", code, out)
 	}
-	if out, code := devc("", "status", "long"); code != 0 || !strings.Contains(out, "known when the run has ended") || strings.Contains(out, "…") {
+	if out, code := devc("", "status", "long"); code != 0 || !strings.Contains(out, "known when the run has ended") ||
+		strings.Contains(out, "…") {
 		t.Errorf("status for people ends with %d: %s", code, out)
 	}
-	if out, code := devc("", "apply", "long"); code != exitNoInput || !strings.Contains(out, "goes on: its commits") || !strings.Contains(out, "sbx-devc stop") {
+	if out, code := devc("", "apply", "long"); code != exitNoInput || !strings.Contains(out, "goes on: its commits") ||
+		!strings.Contains(out, "sbx-devc stop") {
 		t.Errorf("apply while the run goes on ends with %d: %s", code, out)
 	}
 	if out, code := devc("", "clean"); code != exitLocked || !strings.Contains(out, "sbx-devc stop") {
@@ -323,7 +328,8 @@ func TestDetachAttachSuspend(t *testing.T) {
 		text, _ := os.ReadFile(filepath.Join(onlyRun(t, r.state()), "summary.json"))
 		return strings.Contains(string(text), `"conclusion": "cancelled"`)
 	})
-	if out, err := exec.Command("grep", "-rl", "sk-ant-key-of-this-test", r.state()).Output(); len(out) > 0 || !strings.Contains(transcript(), "[redacted]") {
+	if out, err := exec.Command("grep", "-rl", "sk-ant-key-of-this-test", r.state()).Output(); len(out) > 0 ||
+		!strings.Contains(transcript(), "[redacted]") {
 		t.Errorf("the key is in %s, %v; the transcript is\n%s", out, err, transcript())
 	}
 }
@@ -349,7 +355,8 @@ func TestTheSupervisorOfATerminalIsKilled(t *testing.T) {
 // A prompt's run goes on without its terminal, and says at once by which name.
 func TestAPromptDetached(t *testing.T) {
 	t.Parallel()
-	s, r := onScreen(t, fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"touch begun; sleep 4; touch done"}}}}, "-d --name make 'make it'; echo code=$?")
+	s, r := onScreen(t, fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"touch begun; sleep 4; touch done"}}}},
+		"-d --name make 'make it'; echo code=$?")
 	if shown := s.expect("code=0"); !strings.Contains(shown, "sbx-devc logs -f") {
 		t.Errorf("the screen shows\n%s", shown)
 	}

@@ -65,7 +65,8 @@ func runProgram(t testing.TB, env []string, args ...string) *programRun {
 // scripted is a model API that has the agent run one command.
 func scripted(t testing.TB, command string) (upstream string) {
 	t.Helper()
-	api := httptest.NewServer(&fakeapi.Server{APIKey: "sk-ant-key-of-this-test", Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{command}}}}})
+	api := httptest.NewServer(&fakeapi.Server{APIKey: "sk-ant-key-of-this-test",
+		Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{command}}}}})
 	t.Cleanup(api.Close)
 	return "SBX_DEVC_UPSTREAM=" + api.URL
 }
@@ -292,7 +293,8 @@ func TestModelAPIThatIsNotThere(t *testing.T) {
 	if code := endOf(t, cmd); code != exitSignal+int(syscall.SIGINT) {
 		t.Errorf("exit code %d", code)
 	}
-	if text := people.String(); strings.Count(text, "sbx-devc: warning: the model API cannot be reached: ") != 1 || !strings.Contains(text, nobody.Addr().String()) || !strings.Contains(text, "answered 502") {
+	if text := people.String(); strings.Count(text, "sbx-devc: warning: the model API cannot be reached: ") != 1 ||
+		!strings.Contains(text, nobody.Addr().String()) || !strings.Contains(text, "answered 502") {
 		t.Errorf("people read %s", text)
 	}
 }
@@ -306,7 +308,8 @@ func TestModelAPIThatNeverAnswersEndsTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	nobody.Close()
-	for name, upstream := range map[string]string{"nobody listens": "http://" + nobody.Addr().String(), "no such name": "https://model.invalid"} {
+	for name, upstream := range map[string]string{"nobody listens": "http://" + nobody.Addr().String(),
+		"no such name": "https://model.invalid"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			summary := filepath.Join(t.TempDir(), "summary.json")

@@ -38,7 +38,8 @@ func TestSeveralRunsOnCopiesOfAUser(t *testing.T) {
 			w.script.Script = fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{
 				`name=made-$(date +%N); mkdir "$name.d"; echo "$name" >"$name"; chmod 600 "$name"; echo more >>README.md; ` +
 					`git add "$name" && git commit -qm "made"; sleep 1`}}}}
-			w.sh("a repository", w.project, "git init -q; git config user.name ann; git config user.email a@b; echo text >README.md; git add .; git commit -qm first")
+			w.sh("a repository", w.project,
+				"git init -q; git config user.name ann; git config user.email a@b; echo text >README.md; git add .; git commit -qm first")
 			before := w.sh("before", w.project, "git log --oneline --all; git status --short; ls -A")
 			line, far := "", farEngine(t, w)
 			for i := range n {
@@ -73,7 +74,8 @@ func TestSeveralRunsOnCopiesOfAUser(t *testing.T) {
 					t.Errorf("%s: %v %v", name, info, err)
 				}
 			}
-			if branches := w.sh("branches", w.project, "git branch --list 'sbx/*' --format '%(refname:short) %(contents:subject)'"); strings.Count(branches, " made") != n {
+			if branches := w.sh("branches", w.project,
+				"git branch --list 'sbx/*' --format '%(refname:short) %(contents:subject)'"); strings.Count(branches, " made") != n {
 				t.Errorf("the branches are\n%s", branches)
 			}
 		})

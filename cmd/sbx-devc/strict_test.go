@@ -33,13 +33,16 @@ func newStrictProject(t *testing.T) *strictProject {
 // service returns the container of a service.
 func (p *strictProject) service(name string) string {
 	p.t.Helper()
-	return p.must(p.docker, "ps", "-aq", "--filter", "label=com.docker.compose.project=sbx-c-strict_devcontainer", "--filter", "label=com.docker.compose.service="+name)
+	return p.must(p.docker, "ps", "-aq", "--filter", "label=com.docker.compose.project=sbx-c-strict_devcontainer", "--filter",
+		"label=com.docker.compose.service="+name)
 }
 
 // down removes what compose made; the official CLI keeps it.
 func (p *strictProject) down() {
-	p.must(p.compose, "-p", "sbx-c-strict_devcontainer", "-f", filepath.Join(p.dir, ".devcontainer", "compose.yaml"), "down", "-v", "--rmi", "all", "-t", "1")
-	for _, image := range strings.Fields(p.must(p.docker, "images", "--format", "{{.Repository}}", "--filter", "reference=vsc-sbx-c-strict-*")) {
+	p.must(p.compose, "-p", "sbx-c-strict_devcontainer", "-f", filepath.Join(p.dir, ".devcontainer", "compose.yaml"), "down", "-v",
+		"--rmi", "all", "-t", "1")
+	for _, image := range strings.Fields(p.must(p.docker, "images", "--format", "{{.Repository}}", "--filter",
+		"reference=vsc-sbx-c-strict-*")) {
 		p.must(p.docker, "rmi", "-f", image)
 	}
 }
@@ -65,7 +68,9 @@ func TestStrictDevcontainer(t *testing.T) {
 		{"RemountTheSource", "mount -o remount,rw /source || umount /source"},
 		{"WriteTheRootFileSystem", "touch /usr/local/bin/x || touch /etc/x"},
 		{"SeeTheFirewall", "ls /run/sbx/ | grep . || pgrep -u root ."},
-		{"TraceTheFirstProcess", "cat /proc/1/environ || ls /proc/1/fd || cat /usr/local/sbin/sbx-init | grep -q . || { kill -9 1; kill -STOP 1; sleep 0.1; grep -q 'T (stopped)' /proc/1/status; }"},
+		{"TraceTheFirstProcess",
+			"cat /proc/1/environ || ls /proc/1/fd || cat /usr/local/sbin/sbx-init | grep -q . || { kill -9 1; kill -STOP 1; sleep 0.1; " +
+				"grep -q 'T (stopped)' /proc/1/status; }"},
 		{"GetACapability", "unshare -Ur true || grep -E 'Cap(Prm|Eff|Bnd):.*[1-9a-f]' /proc/self/status"},
 	}
 	check := func(t *testing.T) {
@@ -88,7 +93,8 @@ func TestStrictDevcontainer(t *testing.T) {
 		p.repel(t, attacks)
 		// Root in the agent's container is no more than the agent: only the
 		// engine's user gets there.
-		if out, err := p.try(p.docker, "exec", "-u", "root", p.service("agent"), "sh", "-c", "curl -sS --max-time 5 http://"+p.world.addr+fmt.Sprintf(":%d/", p.world.other)); err == nil {
+		if out, err := p.try(p.docker, "exec", "-u", "root", p.service("agent"), "sh", "-c",
+			"curl -sS --max-time 5 http://"+p.world.addr+fmt.Sprintf(":%d/", p.world.other)); err == nil {
 			t.Errorf("root got out: %s", out)
 		}
 	}
@@ -104,7 +110,8 @@ func TestStrictDevcontainer(t *testing.T) {
 		}
 		var out bytes.Buffer
 		a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out, getenv: os.Getenv}
-		if code := a.main(t.Context(), []string{"allow", "--project", p.dir, entry}); code != 0 || !strings.Contains(out.String(), "until it ends") {
+		if code := a.main(t.Context(), []string{"allow", "--project", p.dir, entry}); code != 0 ||
+			!strings.Contains(out.String(), "until it ends") {
 			t.Errorf("allow: exit %d: %s", code, &out)
 		}
 		if out, err := p.exec(reach); err != nil || !strings.Contains(out, "hello from the site") {
@@ -148,9 +155,12 @@ func TestStrictDevcontainer(t *testing.T) {
 
 	// The agent's commits come out as a bundle.
 	bundle := filepath.Join(t.TempDir(), "work.bundle")
-	p.must("sh", "-c", fmt.Sprintf(`export TMPDIR=%s; %s exec --workspace-folder %s git -c user.name=a -c user.email=a@b.example commit -q --allow-empty -m work &&
-		%s exec --workspace-folder %s git bundle create - HEAD >%s && cd %s && git -c safe.directory='*' fetch -q %s && git -c safe.directory='*' log -1 --format=%%s FETCH_HEAD | grep -x work`,
-		p.tmp, p.cli, p.dir, p.cli, p.dir, bundle, p.dir, bundle))
+	p.must("sh", "-c",
+		fmt.Sprintf(
+			`export TMPDIR=%s; %s exec --workspace-folder %s git -c user.name=a -c user.email=a@b.example commit -q --allow-empty -m work &&
+		%s exec --workspace-folder %s git bundle create - HEAD >%s && cd %s && git -c safe.directory='*' fetch -q %s && git -c `+
+				`safe.directory='*' log -1 --format=%%s FETCH_HEAD | grep -x work`,
+			p.tmp, p.cli, p.dir, p.cli, p.dir, bundle, p.dir, bundle))
 
 	t.Run("FirewallDies", func(t *testing.T) {
 		p.must(p.docker, "kill", p.service("firewall"))

@@ -23,13 +23,16 @@ func TestAttackARepositorysFilesDriveTheTerminal(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	text := "{\n  \"image\": \"debian:12\", /* \x1b]52;c;b3duZWQ=\a\x1b[2J */\n  remoteUser: \"dev\", \"securityOpt\": [\"seccomp=unconfined\"], \"runArgs\": [\"--privileged\"],\n}\n"
+	text := "{\n  \"image\": \"debian:12\", /* \x1b]52;c;b3duZWQ=\a\x1b[2J */\n  remoteUser: \"dev\", \"securityOpt\": " +
+		"[\"seccomp=unconfined\"], \"runArgs\": [\"--privileged\"],\n}\n"
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	locked := lockedWithEscapes(t)
 	keys := filepath.Join(t.TempDir(), "devcontainer.json")
-	if err := os.WriteFile(keys, []byte("{\"image\": \"debian:12\", \"x\\u001b]52;c;b3duZWQ=\\u0007\": 1, \"containerEnv\": {\"A\\u001b[2J\": \"1\"}}"), 0o644); err != nil {
+	if err := os.WriteFile(keys,
+		[]byte("{\"image\": \"debian:12\", \"x\\u001b]52;c;b3duZWQ=\\u0007\": 1, \"containerEnv\": {\"A\\u001b[2J\": \"1\"}}"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{
@@ -60,7 +63,8 @@ func TestAttackJSONDrivesTheTerminal(t *testing.T) {
 	if err := os.MkdirAll(run, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(run, "summary.json"), []byte(`{"folder": "/x", "sessionId": "a\u009b2J\u202eb"}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(run, "summary.json"),
+		[]byte(`{"folder": "/x", "sessionId": "a\u009b2J\u202eb"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	master, terminal := testenv.Terminal(t)
@@ -87,7 +91,8 @@ func TestATerminalIsNoFile(t *testing.T) {
 		a := &app{stdin: terminal, stdout: &out, stderr: &said, getenv: func(string) string { return "" }}
 		code := a.main(t.Context(), []string{command, "-"})
 		terminal.Close()
-		if code != exitNoCheck || !strings.Contains(said.String(), "standard input is a terminal") || !strings.Contains(said.String(), "hint: ") || out.Len() > 0 {
+		if code != exitNoCheck || !strings.Contains(said.String(), "standard input is a terminal") ||
+			!strings.Contains(said.String(), "hint: ") || out.Len() > 0 {
 			t.Errorf("%s ends with %d and says %q %q", command, code, out.String(), said.String())
 		}
 	}
@@ -142,7 +147,8 @@ func TestAttackTheAgentsWorkDrivesTheTerminal(t *testing.T) {
 	}
 	env := map[string]string{"ANTHROPIC_API_KEY": "sk-ant-key-of-this-test", "SBX_DEVC_UPSTREAM": api.URL, "XDG_STATE_HOME": t.TempDir()}
 	master, terminal := testenv.Terminal(t)
-	a := &app{stdin: strings.NewReader(""), stdout: terminal, stderr: terminal, getenv: func(name string) string { return env[name] }, self: builtProgram(t)}
+	a := &app{stdin: strings.NewReader(""), stdout: terminal, stderr: terminal,
+		getenv: func(name string) string { return env[name] }, self: builtProgram(t)}
 	read := make(chan []byte)
 	go func() {
 		out, _ := io.ReadAll(master) // EIO when the terminal is closed

@@ -67,7 +67,8 @@ func TestInitThenRunFromASubfolder(t *testing.T) {
 	again := exec.Command(r.Path, "run", "-p", "say it")
 	again.Dir, again.Env = lib, r.Env
 	out, err := again.CombinedOutput()
-	if again.ProcessState.ExitCode() != exitRefused || !strings.Contains(string(out), "evil.example.com") || !strings.Contains(string(out), "sbx-devc trust") {
+	if again.ProcessState.ExitCode() != exitRefused || !strings.Contains(string(out), "evil.example.com") ||
+		!strings.Contains(string(out), "sbx-devc trust") {
 		t.Errorf("a changed file: %v\n%s", err, out)
 	}
 }

@@ -8,7 +8,8 @@ import (
 
 // askMode prints the mode in which claude starts and whether it takes any folder for
 // trusted.
-const askMode = `cd /tmp; ANTHROPIC_BASE_URL=http://127.0.0.1:9 ANTHROPIC_API_KEY=x CLAUDE_CODE_MAX_RETRIES=0 CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 timeout 30 claude -p --output-format stream-json --verbose x |
+const askMode = `cd /tmp; ANTHROPIC_BASE_URL=http://127.0.0.1:9 ANTHROPIC_API_KEY=x CLAUDE_CODE_MAX_RETRIES=0 ` +
+	`CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 timeout 30 claude -p --output-format stream-json --verbose x |
 	grep -o '"permissionMode":"[^"]*"' | head -n1; echo trusted=$CLAUDE_CODE_SANDBOXED`
 
 const (
@@ -43,7 +44,9 @@ func testClaudeAsksWithoutTheFirewall(t *testing.T, p *devProject) {
 	inside("after a bad policy", id, false)
 	root(`cat /root/kept >/etc/sbx/sandbox.jsonc; sbx-init reload`)
 	inside("behind the firewall again", id, true)
-	if out, err := p.exec("ln -s /etc/sbx/if-verified /dev/sbx-verified || rm /dev/sbx-verified || ln -sfn /tmp /etc/sbx/verified || rm -rf /etc/claude-code/managed-settings.json"); err == nil {
+	if out, err := p.exec(
+		"ln -s /etc/sbx/if-verified /dev/sbx-verified || rm /dev/sbx-verified || ln -sfn /tmp /etc/sbx/verified || rm -rf " +
+			"/etc/claude-code/managed-settings.json"); err == nil {
 		t.Errorf("the agent makes the mark itself: %s", out)
 	}
 

@@ -71,7 +71,8 @@ func extendable(t *testing.T, dir string) {
 	if err := os.Mkdir(filepath.Join(dir, ".devcontainer"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, ".devcontainer", "devcontainer.json"), []byte("{\"image\": \"debian:12\", \"remoteUser\": \"dev\"}\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, ".devcontainer", "devcontainer.json"),
+		[]byte("{\"image\": \"debian:12\", \"remoteUser\": \"dev\"}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -104,14 +105,16 @@ func TestInitWhereNothingCanBeWritten(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, nil, "permission denied", "hint: look at the owner and the mode"},
-		{"extending on a read-only file system", "", func(t *testing.T, dir string) { extendable(t, dir); readOnly(t, dir) }, []string{"--extend"}, "read-only file system", "hint: the file system is mounted read-only"},
+		{"extending on a read-only file system", "", func(t *testing.T, dir string) { extendable(t, dir); readOnly(t, dir) },
+			[]string{"--extend"}, "read-only file system", "hint: the file system is mounted read-only"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := small(t, c.options)
 			c.prepare(t, dir)
 			before := tree(t, dir)
 			code, people := writing(t, append([]string{"init", dir, "--no-detect"}, c.args...)...)
-			if code != exitCantWrite || !strings.Contains(people, "error: writing into "+dir) || !strings.Contains(people, c.says) || !strings.Contains(people, c.hint) {
+			if code != exitCantWrite || !strings.Contains(people, "error: writing into "+dir) || !strings.Contains(people, c.says) ||
+				!strings.Contains(people, c.hint) {
 				t.Errorf("exit code %d:\n%s", code, people)
 			}
 			if after := tree(t, dir); after != before {

@@ -26,14 +26,17 @@ func TestWorker(t *testing.T) {
 	enginetest.Connect(t)
 	enginetest.Carried(t)
 	w := newWalk(t, 1000)
-	w.sh("a repository", w.project, "git init -q; git config user.name ann; git config user.email a@b; echo text >README.md; mkdir sub; echo x >sub/x; git add .; git commit -qm first")
+	w.sh("a repository", w.project,
+		"git init -q; git config user.name ann; git config user.email a@b; echo text >README.md; mkdir sub; echo x >sub/x; "+
+			"git add .; git commit -qm first")
 	c := startWorker(t, w, "--workspace", "clone", w.project)
 
 	ready := c.last(`{"id":"1","op":"ensure"}`, "ready")
 	if !*ready.Started || *c.last(`{"id":"1","op":"ensure"}`, "ready").Started {
 		t.Error("the second ensure started another sandbox")
 	}
-	exit := c.last(`{"id":"e","op":"exec","command":["sh","-c","cat; pwd; id -u; echo problem >&2; exit 7"],"stdin":"in ä\n","cwd":"sub"}`, "exit")
+	exit := c.last(`{"id":"e","op":"exec","command":["sh","-c","cat; pwd; id -u; echo problem >&2; exit 7"],"stdin":"in ä\n","cwd":"sub"}`,
+		"exit")
 	if *exit.Exit != 7 || c.text("stdout") != "in ä\n/workspace/sub\n1000\n" || c.text("stderr") != "problem\n" {
 		t.Errorf("exec: %d %q %q", *exit.Exit, c.text("stdout"), c.text("stderr"))
 	}
@@ -53,10 +56,13 @@ func TestWorker(t *testing.T) {
 		t.Errorf("cancel: %+v", e)
 	}
 
-	w.script.Script = fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"pwd; echo made >made; test -z \"$(git -C /workspace status --short)\" && echo clean"}}}, Final: "it is done"}
+	w.script.Script = fakeapi.Script{
+		Turns: []fakeapi.Turn{{Bash: []string{"pwd; echo made >made; test -z \"$(git -C /workspace status --short)\" && echo clean"}}},
+		Final: "it is done"}
 	usage := c.last(`{"id":"p","op":"prompt","prompt":"make it","workflow":"one","instructions":"be brief","allowed_tools":["Bash"]}`, "usage")
 	result := c.of("result")
-	if result == nil || !*result.OK || result.Text != "[scripted] it is done" || usage.Requests < 2 || usage.Input == 0 || usage.USD == 0 || c.of("event") == nil {
+	if result == nil || !*result.OK || result.Text != "[scripted] it is done" || usage.Requests < 2 || usage.Input == 0 ||
+		usage.USD == 0 || c.of("event") == nil {
 		t.Errorf("prompt: %+v %+v", result, usage)
 	}
 	if all := c.text("event"); !strings.Contains(all, "/workspace/.sbx-worktrees/one") || !strings.Contains(all, `clean`) {
@@ -74,7 +80,8 @@ func TestWorker(t *testing.T) {
 	}
 	finished := c.last(`{"id":"f","op":"finish","workflow":"one"}`, "finished")
 	c.last(`{"id":"e","op":"exec","command":["sh","-c","git log --format=%s workflow/one; git worktree list | wc -l; ls -A"]}`, "exit")
-	if got := c.text("stdout"); got != "What the workflow one left uncommitted\nfirst\n1\n.git\n.sbx-worktrees\nREADME.md\nsub\n" || len(finished.Head) != 40 {
+	if got := c.text("stdout"); got != "What the workflow one left uncommitted\nfirst\n1\n.git\n.sbx-worktrees\nREADME.md\nsub\n" ||
+		len(finished.Head) != 40 {
 		t.Errorf("finish leaves %q %+v", got, finished)
 	}
 	c.last(`{"id":"e","op":"exec","command":["sh","-c","echo two >two"],"workflow":"two"}`, "exit")
@@ -89,7 +96,8 @@ func TestWorker(t *testing.T) {
 		t.Error(err)
 	}
 	w.sh("nothing is left", w.project, "test -z \"$(docker ps -aq --filter name="+ready.Run+")\"")
-	w.sh("its work", w.project, "sbx-devc apply "+ready.Run+" </dev/null; git log --all --format=%s >log; grep 'workflow one left' log; grep 'workflow two left' log")
+	w.sh("its work", w.project,
+		"sbx-devc apply "+ready.Run+" </dev/null; git log --all --format=%s >log; grep 'workflow one left' log; grep 'workflow two left' log")
 	workerExamples(t, w)
 }
 
@@ -108,7 +116,8 @@ func workerExamples(t *testing.T, w *walk) {
 	}
 	w.script.Script = fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"echo made >made"}}}, Final: "it is done"}
 	out := w.sh("the Python client", w.home, python+" worker.py app 'make it'")
-	if !strings.Contains(out, "success: [scripted] it is done\n") || !strings.Contains(out, " requests, $0.") || !strings.Contains(out, "?? made\n") ||
+	if !strings.Contains(out, "success: [scripted] it is done\n") || !strings.Contains(out, " requests, $0.") ||
+		!strings.Contains(out, "?? made\n") ||
 		!strings.Contains(out, "workflow/task is at ") {
 		t.Errorf("the Python client says\n%s", out)
 	}
@@ -116,7 +125,8 @@ func workerExamples(t *testing.T, w *walk) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	w.script.Script = fakeapi.Script{Turns: []fakeapi.Turn{{Calls: []fakeapi.Call{{Name: "StructuredOutput", Input: map[string]any{"answer": "42"}}}}}}
+	w.script.Script = fakeapi.Script{
+		Turns: []fakeapi.Turn{{Calls: []fakeapi.Call{{Name: "StructuredOutput", Input: map[string]any{"answer": "42"}}}}}}
 	if out := w.sh("the Go client", w.home, "./client app 'what is it?'"); !strings.Contains(out, `success: {"answer":"42"}`) {
 		t.Errorf("the Go client says\n%s", out)
 	}

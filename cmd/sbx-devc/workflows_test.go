@@ -45,7 +45,8 @@ runs:
         # The user of hosted runners is no root, and the agent never is.
         if [ "$(id -u)" = 0 ]; then chown -R 1000:1000 .; fi
 `,
-	"actions/upload-artifact": `inputs: {name: {required: true}, path: {required: true}, compression-level: {}, if-no-files-found: {}, retention-days: {}}
+	"actions/upload-artifact": `inputs: {name: {required: true}, path: {required: true}, compression-level: {}, ` +
+		`if-no-files-found: {}, retention-days: {}}
 runs:
   using: composite
   steps:
@@ -141,7 +142,8 @@ func newWorkflows(t *testing.T) *workflows {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	w := &workflows{
 		t: t, act: testenv.Program(t, "act"), docker: docker, registry: registrytest.Start(t), engine: enginetest.Connect(t),
-		places: filepath.Join(dir, "places"), project: filepath.Join(dir, "project"), results: filepath.Join(dir, "results"), cache: filepath.Join(dir, "cache"), bin: filepath.Join(dir, "bin"),
+		places: filepath.Join(dir, "places"), project: filepath.Join(dir, "project"), results: filepath.Join(dir, "results"),
+		cache: filepath.Join(dir, "cache"), bin: filepath.Join(dir, "bin"),
 	}
 	w.write(filepath.Join(w.bin, "gh"), ghStandIn, 0o755)
 	w.write(filepath.Join(w.bin, "sudo"), sudoStandIn, 0o755)
@@ -158,7 +160,8 @@ func newWorkflows(t *testing.T) *workflows {
 	address := "https://github.com/" + workflowOwner + "/claude-sandbox"
 	// Not in the repository: act takes the owner from there.
 	config := filepath.Join(dir, "gitconfig")
-	w.write(config, "[url \""+w.host()+"\"]\n\tinsteadOf = "+address+"\n[user]\n\tname = t\n\temail = t@example.com\n[safe]\n\tdirectory = *\n", 0o644)
+	w.write(config,
+		"[url \""+w.host()+"\"]\n\tinsteadOf = "+address+"\n[user]\n\tname = t\n\temail = t@example.com\n[safe]\n\tdirectory = *\n", 0o644)
 	t.Setenv("GIT_CONFIG_GLOBAL", config)
 	w.flags = append(w.flags, "--env", "GIT_CONFIG_GLOBAL="+config)
 	w.run(w.project, "git", "init", "-q", "-b", "main")
@@ -201,18 +204,23 @@ func (w *workflows) standIns(folder string) {
 // template takes its Go from there, too; the agent uses none.
 func (w *workflows) container() {
 	w.t.Helper()
-	image := regexp.MustCompile(`image: (golang:\S+)`).FindStringSubmatch(readFile(w.t, filepath.Join(w.project, ".github", "workflows", "smoke.yml")))
+	image := regexp.MustCompile(`image: (golang:\S+)`).
+		FindStringSubmatch(readFile(w.t, filepath.Join(w.project, ".github", "workflows", "smoke.yml")))
 	if image == nil {
 		w.t.Fatal("smoke.yml names no image of Go")
 	}
 	const mark = "claude-sandbox.stand-in" // an earlier one, of a test that was killed, is made again
-	if label, err := exec.Command(w.docker, "image", "inspect", "--format", `{{index .Config.Labels "`+mark+`"}}`, image[1]).Output(); err == nil && string(label) != "true\n" {
+	if label, err := exec.Command(w.docker, "image", "inspect", "--format", `{{index .Config.Labels "`+mark+`"}}`,
+		image[1]).Output(); err == nil && string(label) != "true\n" {
 		return
 	}
 	dir := w.t.TempDir()
-	w.run(w.project, "env", "CGO_ENABLED=0", "go", "build", "-trimpath", "-buildvcs=false", "-o", filepath.Join(dir, "scriptedapi"), "./scripts/scriptedapi")
-	w.write(filepath.Join(dir, "go"), "#!/bin/sh\nset -e\ntest \"$1 $2 $4\" = \"build -o ./scripts/scriptedapi\"\ncp /scriptedapi \"$3\"\n", 0o755)
-	w.write(filepath.Join(dir, "Dockerfile"), "FROM sbx-workflow-test:base\nLABEL "+mark+"=true\nCOPY scriptedapi /\nCOPY go /usr/local/bin/\nCOPY go /usr/local/go/bin/\n", 0o644)
+	w.run(w.project, "env", "CGO_ENABLED=0", "go", "build", "-trimpath", "-buildvcs=false", "-o", filepath.Join(dir, "scriptedapi"),
+		"./scripts/scriptedapi")
+	w.write(filepath.Join(dir, "go"),
+		"#!/bin/sh\nset -e\ntest \"$1 $2 $4\" = \"build -o ./scripts/scriptedapi\"\ncp /scriptedapi \"$3\"\n", 0o755)
+	w.write(filepath.Join(dir, "Dockerfile"),
+		"FROM sbx-workflow-test:base\nLABEL "+mark+"=true\nCOPY scriptedapi /\nCOPY go /usr/local/bin/\nCOPY go /usr/local/go/bin/\n", 0o644)
 	w.run(dir, w.docker, "build", "-q", "-t", image[1], ".")
 	w.t.Cleanup(func() { _ = exec.Command(w.docker, "rmi", image[1]).Run() })
 }
@@ -249,7 +257,8 @@ func (w *workflows) host() string { return filepath.Join(w.results, "github.git"
 // reaches, too.
 func (w *workflows) releaseServer() string {
 	w.t.Helper()
-	subnet, err := netip.ParsePrefix(strings.TrimSpace(w.run(w.project, w.docker, "network", "inspect", "-f", "{{(index .IPAM.Config 0).Subnet}}", "bridge")))
+	subnet, err := netip.ParsePrefix(
+		strings.TrimSpace(w.run(w.project, w.docker, "network", "inspect", "-f", "{{(index .IPAM.Config 0).Subnet}}", "bridge")))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -282,7 +291,8 @@ func (w *workflows) otherBase() {
 	w.t.Helper()
 	w.t.Setenv("XDG_CACHE_HOME", w.cache)
 	oci := filepath.Join(w.t.TempDir(), "oci")
-	imageOK(w.t, "image", "build", filepath.Join(w.project, "images", "base"), "--dockerfile", "Dockerfile", "--title", "base", "--tag", "sbx-workflow-test:base", "--oci", oci)
+	imageOK(w.t, "image", "build", filepath.Join(w.project, "images", "base"), "--dockerfile", "Dockerfile", "--title", "base", "--tag",
+		"sbx-workflow-test:base", "--oci", oci)
 	index, err := layout.ImageIndexFromPath(oci)
 	if err != nil {
 		w.t.Fatal(err)
@@ -365,7 +375,8 @@ func (w *workflows) workflow(file, event, ref string, more ...string) (log strin
 		"-P", "ubuntu-24.04=-self-hosted", "--matrix", "runner:ubuntu-24.04", "--container-daemon-socket", "-", "--network", "bridge", "--rm",
 		"--action-cache-path", w.places, "--action-offline-mode",
 		"--var", "IMAGE_REGISTRY=" + w.registry, "-s", "GITHUB_TOKEN=not-a-token",
-		"--env", "HOME=" + w.home(), "--env", "RESULTS=" + w.results, "--env", "XDG_CACHE_HOME=" + w.cache, "--env", "PATH=" + w.bin + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"--env", "HOME=" + w.home(), "--env", "RESULTS=" + w.results, "--env", "XDG_CACHE_HOME=" + w.cache, "--env",
+		"PATH=" + w.bin + string(os.PathListSeparator) + os.Getenv("PATH"),
 	}, w.flags...)
 	cmd := exec.CommandContext(w.t.Context(), w.act, append(args, more...)...)
 	cmd.Dir = w.project
@@ -474,7 +485,8 @@ func TestWorkflowsPublish(t *testing.T) {
 	var platforms, kinds []string
 	for _, p := range i.Platforms {
 		platforms = append(platforms, p.Platform)
-		for key, want := range map[string]string{"version": "1.2.3", "revision": sha, "source": "https://github.com/" + workflowOwner + "/claude-sandbox", "licenses": "Apache-2.0", "title": "claude-sandbox"} {
+		for key, want := range map[string]string{"version": "1.2.3", "revision": sha,
+			"source": "https://github.com/" + workflowOwner + "/claude-sandbox", "licenses": "Apache-2.0", "title": "claude-sandbox"} {
 			if got := p.Labels["org.opencontainers.image."+key]; got != want {
 				t.Errorf("%s: the label %s is %q, want %q", p.Platform, key, got, want)
 			}
@@ -483,7 +495,8 @@ func TestWorkflowsPublish(t *testing.T) {
 	for _, r := range i.Referrers {
 		kinds = append(kinds, r.Kind)
 	}
-	if !slices.Equal(platforms, []string{"linux/amd64", "linux/arm64"}) || !slices.Contains(kinds, "application/spdx+json") || len(kinds) != 2 {
+	if !slices.Equal(platforms, []string{"linux/amd64", "linux/arm64"}) ||
+		!slices.Contains(kinds, "application/spdx+json") || len(kinds) != 2 {
 		t.Errorf("the image is for %v, attached are %v", platforms, kinds)
 	}
 	attested, err := os.ReadFile(filepath.Join(w.results, "attested"))

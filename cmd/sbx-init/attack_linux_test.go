@@ -126,7 +126,8 @@ func TestAttackAgentWritesPolicyOrAuditLog(t *testing.T) {
 func TestAttackAuditLogThatTheAgentCanReplace(t *testing.T) {
 	in := newInternet(t)
 	b := newBox(t, in.Sandbox, openPolicy)
-	r := b.finish(b.initCommand("run", "--policy", b.path("policy.jsonc"), "--audit", b.path("work/audit.jsonl"), "--user", "54321:54321", "--", "echo", "COMMAND RAN"))
+	r := b.finish(b.initCommand("run", "--policy", b.path("policy.jsonc"), "--audit", b.path("work/audit.jsonl"), "--user", "54321:54321",
+		"--", "echo", "COMMAND RAN"))
 	r.mustExit(t, exitcode.Internal)
 	r.mustSay(t, "sbx-init: error: the audit log", "is not safe", "sbx-init: hint: ")
 	if r.stdout != "" {

@@ -101,7 +101,8 @@ func startDnsmasq(b *testing.B, in *internet, program string) int {
 		b.Fatal(err)
 	}
 	cmd := run(program, "--keep-in-foreground", "--conf-file=/dev/null", "--no-resolv", "--no-hosts", "--user=root", "--pid-file=",
-		"--server="+dnsAddr, "--min-port=61000", fmt.Sprintf("--port=%d", peerPort), "--listen-address=127.0.0.1", "--bind-interfaces", "--cache-size=4096", "--ipset=/ok.test/wild.test/peer")
+		"--server="+dnsAddr, "--min-port=61000", fmt.Sprintf("--port=%d", peerPort), "--listen-address=127.0.0.1", "--bind-interfaces",
+		"--cache-size=4096", "--ipset=/ok.test/wild.test/peer")
 	b.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	return cmd.Process.Pid
 }
@@ -133,7 +134,8 @@ func leadTo(b *testing.B, in *internet, resolverPort uint16) {
 			b.Fatal(err)
 		}
 		for _, table := range []string{"filter", "nat"} {
-			rule := exec.Command("iptables", "-t", table, "-I", "OUTPUT", "-p", "udp", "-d", dnsAddr, "-m", "owner", "--uid-owner", "0", "-j", "ACCEPT")
+			rule := exec.Command("iptables", "-t", table, "-I", "OUTPUT", "-p", "udp", "-d", dnsAddr, "-m", "owner",
+				"--uid-owner", "0", "-j", "ACCEPT")
 			if out, err := rule.CombinedOutput(); err != nil {
 				b.Fatalf("%v: %s", err, out)
 			}

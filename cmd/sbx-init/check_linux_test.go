@@ -18,7 +18,8 @@ import (
 
 func TestCheckSaysVerdictRuleReasonAndFix(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "policy.jsonc")
-	policy := `{"network": {"presets": ["github"], "allow": ["ok.test", "git.test:22", "*.wild.test", "192.0.2.0/24:8443", "2001:db8::/32"], "deny": ["gist.github.com"]}}`
+	policy := `{"network": {"presets": ["github"], "allow": ["ok.test", "git.test:22", "*.wild.test", "192.0.2.0/24:8443", ` +
+		`"2001:db8::/32"], "deny": ["gist.github.com"]}}`
 	if err := os.WriteFile(file, []byte(policy), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,8 @@ func TestCheckTellsOfRefusalsBehindThePolicy(t *testing.T) {
 		got[host] = text
 	}
 	for host, want := range map[string][]string{
-		"lan.test":      {"allowed: ", "on record: ", "lan.test resolves to 10.", "private (RFC 1918)", `add this line to "private": "lan.test",`},
+		"lan.test": {"allowed: ", "on record: ", "lan.test resolves to 10.", "private (RFC 1918)",
+			`add this line to "private": "lan.test",`},
 		"rebind.test":   {"allowed: ", "on record: ", "a cloud metadata address", "!private\":"},
 		"ok6.test":      {"allowed: ", okAddr + " is not an address of ok6.test"},
 		"ok6.test:443":  {"allowed: ", "!on record"},
@@ -155,7 +157,8 @@ func TestCheckReadsTheEndOfALongLog(t *testing.T) {
 	if code := p.main([]string{"check", "ok.test", "--audit", filepath.Join(dir, "audit.jsonl")}); code != 0 {
 		t.Errorf("exit %d", code)
 	}
-	if got := out.String(); strings.Contains(got, "old reason") || !strings.Contains(got, `\x1b[2J new\nreason`) || strings.Contains(got, "\x1b") {
+	if got := out.String(); strings.Contains(got, "old reason") || !strings.Contains(got, `\x1b[2J new\nreason`) ||
+		strings.Contains(got, "\x1b") {
 		t.Errorf("%q", got)
 	}
 }
@@ -187,7 +190,8 @@ func TestPlanAndCheckOfABrokenPolicy(t *testing.T) {
 	}
 	var errOut strings.Builder
 	p := &program{stdout: io.Discard, stderr: &errOut}
-	if code := p.main([]string{"plan", "--policy", file + ".missing"}); code != exitcode.Internal || !strings.Contains(errOut.String(), "hint: ") {
+	if code := p.main([]string{"plan", "--policy", file + ".missing"}); code != exitcode.Internal ||
+		!strings.Contains(errOut.String(), "hint: ") {
 		t.Errorf("a missing file: exit %d: %s", code, errOut.String())
 	}
 }

@@ -107,7 +107,8 @@ const nodeGet = `node -e '
 		.on("error", e => { console.error(String(e)); process.exit(1) })' `
 
 const nodeWebSocket = `node -e '
-	const r = require(process.argv[1].split(":")[0]).get(process.argv[1], {headers: {Connection: "Upgrade", Upgrade: "websocket", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version": "13"}})
+	const r = require(process.argv[1].split(":")[0]).get(process.argv[1], {headers: {Connection: "Upgrade", Upgrade: "websocket", ` +
+	`"Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version": "13"}})
 	r.on("upgrade", (reply, socket) => {
 		let got = ""
 		socket.on("data", d => { got += d; if (got.length >= 19) { console.log(got); process.exit(0) } })
@@ -119,7 +120,8 @@ const javaGet = `cat >Get.java <<'END'
 import java.io.*; import java.net.*; import java.net.http.*; import java.security.*; import java.security.cert.*; import javax.net.ssl.*;
 class Get { public static void main(String[] a) throws Exception {
 	KeyStore s = KeyStore.getInstance(KeyStore.getDefaultType()); s.load(null, null);
-	s.setCertificateEntry("ca", CertificateFactory.getInstance("X.509").generateCertificate(new FileInputStream(System.getenv("SSL_CERT_FILE"))));
+	s.setCertificateEntry("ca", CertificateFactory.getInstance("X.509").generateCertificate(new ` +
+	`FileInputStream(System.getenv("SSL_CERT_FILE"))));
 	TrustManagerFactory f = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm()); f.init(s);
 	SSLContext c = SSLContext.getInstance("TLS"); c.init(null, f.getTrustManagers(), null);
 	HttpClient h = HttpClient.newBuilder().sslContext(c).build();
@@ -135,13 +137,19 @@ func TestRealClientsWork(t *testing.T) {
 		program, script string
 		says            []string
 	}{
-		"curl": {"curl", "curl -sS https://ok.test/ --http1.1; curl -sS https://ok.test/ --http2; curl -sS http://ok.test/ http://ok.test/", []string{"HTTP/1.1\n", "HTTP/2.0\n"}},
-		"git": {"git", `git clone -q https://ok.test/repo.git clone && cat clone/file && cd clone && head -c 3000000 /dev/urandom >big && git add big &&
-			git -c user.name=n -c user.email=e@test commit -qm two && git push -q origin HEAD:refs/heads/pushed && git ls-remote origin && git clone -q http://ok.test/repo.git ../plain`,
+		"curl": {"curl", "curl -sS https://ok.test/ --http1.1; curl -sS https://ok.test/ --http2; curl -sS http://ok.test/ http://ok.test/",
+			[]string{"HTTP/1.1\n", "HTTP/2.0\n"}},
+		"git": {"git",
+			`git clone -q https://ok.test/repo.git clone && cat clone/file && cd clone && head -c 3000000 /dev/urandom >big && git add big &&
+			git -c user.name=n -c user.email=e@test commit -qm two && git push -q origin HEAD:refs/heads/pushed && git ls-remote origin && git ` +
+				`clone -q http://ok.test/repo.git ../plain`,
 			[]string{"refs/heads/pushed"}},
-		"npm":              {"npm", "npm init -y >/dev/null && npm install --registry https://ok.test/npm/ demo && cat node_modules/demo/index.js", nil},
-		"pip":              {"pip3", "pip3 install -q --index-url https://ok.test/simple/ --target py demo && python3 py/demo.py", nil},
-		"go":               {"go", "go mod init x 2>/dev/null && GOPROXY=https://ok.test/go go mod download -json ok.test/mod@v1.0.0 && cat $GOPATH/pkg/mod/ok.test/mod@v1.0.0/mod.go", nil},
+		"npm": {"npm",
+			"npm init -y >/dev/null && npm install --registry https://ok.test/npm/ demo && cat node_modules/demo/index.js", nil},
+		"pip": {"pip3", "pip3 install -q --index-url https://ok.test/simple/ --target py demo && python3 py/demo.py", nil},
+		"go": {"go",
+			"go mod init x 2>/dev/null && GOPROXY=https://ok.test/go go mod download -json ok.test/mod@v1.0.0 && cat " +
+				"$GOPATH/pkg/mod/ok.test/mod@v1.0.0/mod.go", nil},
 		"node":             {"node", nodeGet + "https://ok.test/ && " + nodeGet + "http://ok.test/", nil},
 		"WebSocket":        {"node", nodeWebSocket + "http://ok.test/ws && echo " + fileMarker, []string{"any bytes in frames"}},
 		"WebSocket in TLS": {"node", nodeWebSocket + "https://ok.test/ws && echo " + fileMarker, []string{"any bytes in frames"}},
@@ -205,7 +213,8 @@ func refusedAgent() {
 		_, err := net.DefaultResolver.LookupHost(context.Background(), "evil.test.")
 		return err
 	})
-	for what, addr := range map[string]string{"address": evilAddr + ":443", "IPv6 address": "[" + evilAddr6 + "]:443", "port": okAddr + ":8443"} {
+	for what, addr := range map[string]string{"address": evilAddr + ":443", "IPv6 address": "[" + evilAddr6 + "]:443",
+		"port": okAddr + ":8443"} {
 		try(what, func(deadline time.Time) error {
 			conn, err := (&net.Dialer{Deadline: deadline}).Dial("tcp", addr)
 			if err == nil {
@@ -214,7 +223,8 @@ func refusedAgent() {
 			return err
 		})
 	}
-	for what, addr := range map[string]string{"QUIC": okAddr + ":443", "QUIC elsewhere": evilAddr + ":443", "QUIC over IPv6": "[" + okAddr6 + "]:443"} {
+	for what, addr := range map[string]string{"QUIC": okAddr + ":443", "QUIC elsewhere": evilAddr + ":443",
+		"QUIC over IPv6": "[" + okAddr6 + "]:443"} {
 		try(what, func(deadline time.Time) error {
 			conn, err := net.Dial("udp", addr)
 			if err != nil {
@@ -337,7 +347,8 @@ func TestRealClaudeIsToldInADevContainer(t *testing.T) {
 		}
 	}
 	// The step runs in a folder that then lies over /etc.
-	const wrap = `cd "$0" && eval "$1" && mount -t overlay overlay -o lowerdir="$0/etc":/etc /etc && mount --bind "$0/resolv.conf" /etc/resolv.conf &&
+	const wrap = `cd "$0" && eval "$1" && mount -t overlay overlay -o lowerdir="$0/etc":/etc /etc && mount --bind ` +
+		`"$0/resolv.conf" /etc/resolv.conf &&
 		cd work && exec setpriv --reuid 54321 --regid 54321 --clear-groups --no-new-privs sh -c 'echo hello | exec "$0" -p' "$2"`
 	cmd := exec.Command("unshare", "--mount", "sh", "-c", wrap, c.box.dir, step, program)
 	cmd.Env = c.env

@@ -42,7 +42,8 @@ func TestRulesThatSomebodyChangedAreRestored(t *testing.T) {
 	b := newBox(t, in.Sandbox, beforeReload)
 	startSidecar(t, b)
 	changes := []drift{
-		{"an open policy and no jump", []string{"iptables -P OUTPUT ACCEPT", "iptables -P INPUT ACCEPT", "iptables -D OUTPUT -j SBX-OUT", "iptables -D INPUT -j SBX-IN"}},
+		{"an open policy and no jump",
+			[]string{"iptables -P OUTPUT ACCEPT", "iptables -P INPUT ACCEPT", "iptables -D OUTPUT -j SBX-OUT", "iptables -D INPUT -j SBX-IN"}},
 		{"a rule before ours", []string{"iptables -I SBX-OUT 1 -j ACCEPT"}},
 		{"another rule before the jump", []string{"iptables -I OUTPUT 1 -j ACCEPT"}},
 		{"IPv6", []string{"ip6tables -F SBX-OUT"}},
@@ -101,7 +102,8 @@ func TestVerifySaysWhatDiffers(t *testing.T) {
 		r := b.ask("verify")
 		// All of it: two differences, and what they let out.
 		return r.code == exitDiffers && strings.Contains(r.stderr, "differs: IPv4: rule 1 of the chain SBX-OUT in table filter is foreign") &&
-			strings.Contains(r.stderr, "differs: IPv4: the policy of FORWARD") && strings.Contains(r.stderr, "a UDP packet to 192.0.2.189:9: it was let out")
+			strings.Contains(r.stderr, "differs: IPv4: the policy of FORWARD") &&
+			strings.Contains(r.stderr, "a UDP packet to 192.0.2.189:9: it was let out")
 	})
 }
 

@@ -212,7 +212,8 @@ func TestAttackKillingTheDaemonOpensNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	for _, url := range []string{"http://ok.test/", "http://evil.test/", "http://" + evilAddr + "/", "http://[" + evilAddr6 + "]/", "http://" + dnsAddr + ":53/"} {
+	for _, url := range []string{"http://ok.test/", "http://evil.test/", "http://" + evilAddr + "/", "http://[" + evilAddr6 + "]/",
+		"http://" + dnsAddr + ":53/"} {
 		if out, err := curlAsAgent(t, in, url); err == nil {
 			t.Errorf("%s answered: %s", url, out)
 		}
@@ -227,8 +228,9 @@ func TestAttackBrokenPolicyLeavesTheNetworkOpen(t *testing.T) {
 		code   int
 		says   []string
 	}{
-		"syntax":         {`{"network": {`, exitcode.Config, []string{"policy.jsonc:1:"}},
-		"unknown key":    {`{"network": {"alow": ["ok.test"], "mod": "none"}}`, exitcode.Config, []string{`did you mean "allow"`, `did you mean "mode"`}},
+		"syntax": {`{"network": {`, exitcode.Config, []string{"policy.jsonc:1:"}},
+		"unknown key": {`{"network": {"alow": ["ok.test"], "mod": "none"}}`, exitcode.Config,
+			[]string{`did you mean "allow"`, `did you mean "mode"`}},
 		"bad entries":    {`{"network": {"allow": ["http://x/y", "a b", "*"]}}`, exitcode.Config, []string{"http://x/y", "a b"}},
 		"unknown preset": {`{"network": {"presets": ["antropic"]}}`, exitcode.Config, []string{"anthropic"}},
 		"empty":          {``, exitcode.Config, nil},

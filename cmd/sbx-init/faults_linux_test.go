@@ -71,7 +71,8 @@ func (f fault) start(t *testing.T) bool {
 	if did && !f.passes {
 		t.Errorf("the command ran\n%s", r.stderr)
 	}
-	if !did && r.code == exitcode.Internal && !f.mute && (!strings.Contains(r.stderr, "sbx-init: error: ") || !strings.Contains(r.stderr, f.says)) {
+	if !did && r.code == exitcode.Internal && !f.mute &&
+		(!strings.Contains(r.stderr, "sbx-init: error: ") || !strings.Contains(r.stderr, f.says)) {
 		t.Errorf("it does not say what failed, with %q: %q", f.says, r.stderr)
 	}
 	t.Logf("exit %d, the command ran: %v", r.code, did)
@@ -85,7 +86,8 @@ func closed(in *internet, program string, policy bool) bool {
 	in.Sandbox.Do(func() {
 		out, _ = exec.Command("sh", "-c", "for b in nft legacy; do "+program+"-$b -S OUTPUT 2>/dev/null; done").Output()
 	})
-	return strings.Contains(string(out), "-P OUTPUT DROP") || !policy && strings.Contains(string(out), "-P OUTPUT ACCEPT\n-A OUTPUT -j SBX-OUT\n")
+	return strings.Contains(string(out), "-P OUTPUT DROP") || !policy &&
+		strings.Contains(string(out), "-P OUTPUT ACCEPT\n-A OUTPUT -j SBX-OUT\n")
 }
 
 // knock tries a host outside as the agent.
@@ -113,7 +115,9 @@ func TestFaultsWhileStarting(t *testing.T) {
 	}
 	// Each call of a program of the packet filter counts, and one of them fails.
 	for _, p := range []string{"iptables-nft-restore", "ip6tables-nft-restore", "iptables-nft-save", "ip6tables-nft-save"} {
-		script := fmt.Sprintf("#!/bin/sh\nn=x$(cat \"$BOX/%s\" 2>/dev/null)\necho $n >\"$BOX/%s\"\n[ \"$FAIL\" = \"%s $n\" ] && { echo 'it was told to fail' >&2; exit 1; }\nexec %s \"$@\"\n",
+		script := fmt.Sprintf(
+			"#!/bin/sh\nn=x$(cat \"$BOX/%s\" 2>/dev/null)\necho $n >\"$BOX/%s\"\n[ \"$FAIL\" = \"%s $n\" ] && { echo 'it was told to fail' >&2; "+
+				"exit 1; }\nexec %s \"$@\"\n",
 			p, p, p, testenv.Program(t, p))
 		if err := os.WriteFile(filepath.Join(only, p), []byte(script), 0o755); err != nil {
 			t.Fatal(err)
@@ -122,7 +126,8 @@ func TestFaultsWhileStarting(t *testing.T) {
 	check := func(f fault) {
 		t.Run(f.name, func(t *testing.T) { f.start(t) })
 	}
-	for p, calls := range map[string]int{"iptables-nft-restore": 3, "ip6tables-nft-restore": 3, "iptables-nft-save": 2, "ip6tables-nft-save": 2} {
+	for p, calls := range map[string]int{"iptables-nft-restore": 3, "ip6tables-nft-restore": 3, "iptables-nft-save": 2,
+		"ip6tables-nft-save": 2} {
 		for n := 1; n <= calls+1; n++ {
 			did := false
 			// The first probe asks for more than every kernel has: what fails there
@@ -155,7 +160,9 @@ func TestFaultsWhileStarting(t *testing.T) {
 		{name: "a policy that is a folder", before: `rm "$BOX/policy.jsonc"; mkdir "$BOX/policy.jsonc";`, says: "policy.jsonc"},
 		{name: "a policy with an error", before: `echo '{"network": {"allow": ["*"]}}' >"$BOX/policy.jsonc";`},
 		{name: "a policy cut short", before: `echo '{"network": {"allow": [' >"$BOX/policy.jsonc";`},
-		{name: "a resolv.conf that cannot be read", before: `umount /etc/resolv.conf; mount --bind "$BOX" /etc/resolv.conf 2>/dev/null || mount -t tmpfs -o mode=0 none /etc;`, passes: true},
+		{name: "a resolv.conf that cannot be read",
+			before: `umount /etc/resolv.conf; mount --bind "$BOX" /etc/resolv.conf 2>/dev/null || mount -t tmpfs -o mode=0 none /etc;`,
+			passes: true},
 		{name: "no resolv.conf", before: `umount /etc/resolv.conf; mount -t tmpfs none /etc;`, passes: true},
 		{name: "a read-only place for the log", before: `mkdir -p "$BOX/run"; mount -t tmpfs -o ro none "$BOX/run";`, says: "audit"},
 		{name: "a full place for the log", before: `mkdir -p "$BOX/run"; mount -t tmpfs -o size=4k,nr_inodes=1 none "$BOX/run";`, says: "audit"},
@@ -196,7 +203,8 @@ func TestFaultsInSystemCalls(t *testing.T) {
 				t.Parallel()
 				// Some calls may fail without harm; then the firewall must stand.
 				fault{name: name, passes: true, early: true, mute: strings.Contains(c.calls, "write"),
-					around: []string{strace, "-f", "-qq", "-o", "/dev/null", "-e", "trace=" + c.calls, "-e", fmt.Sprintf("inject=%s:%s:when=%d", c.calls, c.how, n)}}.start(t)
+					around: []string{strace, "-f", "-qq", "-o", "/dev/null", "-e", "trace=" + c.calls, "-e",
+						fmt.Sprintf("inject=%s:%s:when=%d", c.calls, c.how, n)}}.start(t)
 			})
 		}
 	}

@@ -42,10 +42,11 @@ func (in *internet) serveTLS(t testing.TB) {
 	server := &http.Server{
 		Handler:  in.Noting(http.HandlerFunc(in.serveHTTP)),
 		ErrorLog: log.New(io.Discard, "", 0),
-		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS10, Certificates: certificates, GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
-			in.Add(outsidetest.Request{At: h.Conn.LocalAddr().String(), Host: h.ServerName})
-			return nil, nil
-		}},
+		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS10, Certificates: certificates,
+			GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+				in.Add(outsidetest.Request{At: h.Conn.LocalAddr().String(), Host: h.ServerName})
+				return nil, nil
+			}},
 	}
 	t.Cleanup(func() { server.Close() })
 	go server.ServeTLS(l, "", "")
@@ -159,7 +160,9 @@ func TestAttackRawBytesThroughTheGuard(t *testing.T) {
 	}
 	r := b.sh("getent hosts ok.test >/dev/null\n" +
 		send("80", "GET / HTTP/1.1\r\nHost: ok.test\r\n\r\nGET / HTTP/1.1\r\nHost: evil.test\r\n\r\n") +
-		send("80", "POST / HTTP/1.1\r\nHost: ok.test\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: evil.test\r\n\r\n") +
+		send("80",
+			"POST / HTTP/1.1\r\nHost: ok.test\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"+
+				"GET / HTTP/1.1\r\nHost: evil.test\r\n\r\n") +
 		send("80", "GET / HTTP/1.1\r\nHost: ok.test\r\nHost: evil.test\r\n\r\n") +
 		send("443", "SSH-2.0-x\r\n") +
 		send("80", "\x05\x01\x00") +

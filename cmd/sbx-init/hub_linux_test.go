@@ -48,8 +48,10 @@ func (h *hub) addRepository(owner string) {
 	}
 	issue, pull := item("Issue", "I", "issues", 1), item("PullRequest", "PR", "pull", 2)
 	for name, value := range (node{
-		"headRefName": "agent/x", "baseRefName": "main", "isDraft": false, "isCrossRepository": false, "headRepositoryOwner": h.objects["U_"+owner],
-		"headRepository": node{"id": "R_" + owner, "name": "app"}, "commits": pages(node{"commit": commit}), "reviews": pages(), "latestReviews": pages(),
+		"headRefName": "agent/x", "baseRefName": "main", "isDraft": false, "isCrossRepository": false,
+		"headRepositoryOwner": h.objects["U_"+owner],
+		"headRepository":      node{"id": "R_" + owner, "name": "app"}, "commits": pages(node{"commit": commit}), "reviews": pages(),
+		"latestReviews":  pages(),
 		"reviewRequests": pages(), "mergeable": "MERGEABLE", "additions": 1, "deletions": 0, "files": pages(),
 	}) {
 		pull[name] = value
@@ -112,7 +114,8 @@ func (h *hub) rest(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(path, "/repos/acme/app/pulls/2") && strings.Contains(r.Header.Get("Accept"), "diff"):
 		_, _ = w.Write([]byte("diff --git a/file b/file\n+" + fileMarker + "\n"))
 	default:
-		_ = json.NewEncoder(w).Encode(map[string]any{"full_name": strings.TrimPrefix(path, "/repos/"), "description": fileMarker, "id": 1, "html_url": hubURL,
+		_ = json.NewEncoder(w).Encode(map[string]any{"full_name": strings.TrimPrefix(path, "/repos/"), "description": fileMarker,
+			"id": 1, "html_url": hubURL,
 			"body": "a body", "upload_url": hubURL + "api/uploads" + strings.TrimSuffix(path, "/tags/v1") + "/1/assets{?name,label}"})
 	}
 }
@@ -140,7 +143,8 @@ func (h *hub) graphql(w http.ResponseWriter, r *http.Request) {
 		}),
 	}
 	if document.Operations[0].Operation == ast.Mutation {
-		root = node{"addComment": field(h.addComment), "createPullRequest": field(h.create("pullRequest")), "createIssue": field(h.create("issue"))}
+		root = node{"addComment": field(h.addComment), "createPullRequest": field(h.create("pullRequest")),
+			"createIssue": field(h.create("issue"))}
 	}
 	e := executor{document.Fragments, request.Variables}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")

@@ -40,13 +40,15 @@ func TestKeysOfAPolicyFile(t *testing.T) {
 		{"audit", entry, app, "mode is audit"},
 		{"none", entry, app, "mode is none"},
 		{"allowlist", other, app, "the policy has no entry for git:git.example/acme/app"},
-		{"allowlist", entry, strings.Replace(app, "env:APP_KEY", "env:NOT_SET", 1), "the variable NOT_SET of the firewall's container has no value"},
+		{"allowlist", entry, strings.Replace(app, "env:APP_KEY", "env:NOT_SET", 1),
+			"the variable NOT_SET of the firewall's container has no value"},
 		{"allowlist", entry, strings.Replace(app, "env:APP_KEY", "env:SHORT_KEY", 1), "fewer than 8 characters"},
 		{"allowlist", entry, strings.Replace(app, "env:APP_KEY", "gh:git.example", 1), "its value is from gh:"},
 		{"allowlist", entry, app + ", " + strings.Replace(app, `"app"`, `"too"`, 1), "no key is used: "},
 	} {
 		said.Reset()
-		if keys := k.bind(p, read(tt.mode, tt.allow, tt.secrets)); keys != nil || !strings.Contains(said.String(), tt.want) || strings.Contains(said.String(), value) {
+		if keys := k.bind(p, read(tt.mode, tt.allow, tt.secrets)); keys != nil || !strings.Contains(said.String(), tt.want) ||
+			strings.Contains(said.String(), value) {
 			t.Errorf("%s, %s: %v, said %q, want %q", tt.mode, tt.secrets, keys, &said, tt.want)
 		}
 	}
@@ -59,7 +61,8 @@ func TestKeysOfAPolicyFile(t *testing.T) {
 	t.Setenv("OTHER_KEY", "canary-key-other")
 	const elsewhere = `"git:elsewhere.example/acme/app"`
 	keys = k.bind(p, read("allowlist", entry+", "+elsewhere, app+`, {"name": "app", "from": "env:OTHER_KEY", "for": `+elsewhere+`}`))
-	if hosts := keys.Hosts(); len(hosts) != 1 || hosts[0].Name != "git.example" || !strings.Contains(said.String(), "another key has the same name") {
+	if hosts := keys.Hosts(); len(hosts) != 1 || hosts[0].Name != "git.example" ||
+		!strings.Contains(said.String(), "another key has the same name") {
 		t.Errorf("keys go to %v, said %q", hosts, &said)
 	}
 }

@@ -27,7 +27,8 @@ func TestAttackKeysBeforeTheFirewallIsVerified(t *testing.T) {
 		}
 	}
 	for _, p := range []string{"iptables-nft-restore", "ip6tables-nft-restore", "iptables-nft-save", "ip6tables-nft-save"} {
-		script := fmt.Sprintf("#!/bin/sh\necho %s >%s; read -r answer <%s\nexec %s \"$@\"\n", p, b.path("steps"), b.path("answers"), testenv.Program(t, p))
+		script := fmt.Sprintf("#!/bin/sh\necho %s >%s; read -r answer <%s\nexec %s \"$@\"\n", p, b.path("steps"),
+			b.path("answers"), testenv.Program(t, p))
 		if err := os.WriteFile(filepath.Join(only, p), []byte(script), 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-const deniedLine = `{"ts":"2026-01-02T03:04:05Z","verdict":"deny","layer":"dns","name":"evil.test","reason":"no allowlist entry matches evil.test"}`
+const deniedLine = `{"ts":"2026-01-02T03:04:05Z","verdict":"deny","layer":"dns","name":"evil.test","reason":"no ` +
+	`allowlist entry matches evil.test"}`
 
 func TestLogIsFollowedOverRotationByTheAgent(t *testing.T) {
 	bin := filepath.Join(binaries(t), "sbx-init")

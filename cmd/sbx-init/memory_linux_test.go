@@ -33,7 +33,8 @@ func TestAttackMemoryThatTheAgentWrote(t *testing.T) {
 			}
 			t.Cleanup(func() { os.RemoveAll(dir) })
 			path := filepath.Join(dir, pushedRefs)
-			for _, err := range []error{os.Chmod(dir, 0o755), os.WriteFile(path, []byte(tt.text), 0o600), os.Chmod(path, tt.mode), os.Chown(path, tt.owner, -1)} {
+			for _, err := range []error{os.Chmod(dir, 0o755), os.WriteFile(path, []byte(tt.text), 0o600), os.Chmod(path, tt.mode),
+				os.Chown(path, tt.owner, -1)} {
 				if err != nil {
 					t.Skip(err)
 				}

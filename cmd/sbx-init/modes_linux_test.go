@@ -98,7 +98,8 @@ func TestAttackModeAuditOpensTheSurroundings(t *testing.T) {
 	wire.Nothing("mode audit", func(p netnstest.Packet) bool {
 		return p.Dst.String() == dnsAddr && p.DstPort == 53 || isNeighbour(p)
 	})
-	if got := in.questions(); slices.ContainsFunc(got, func(name string) bool { return name != "rebind.test" && !strings.HasSuffix(name, ".corp.lan") }) {
+	if got := in.questions(); slices.ContainsFunc(got,
+		func(name string) bool { return name != "rebind.test" && !strings.HasSuffix(name, ".corp.lan") }) {
 		t.Errorf("names that arrived at the DNS server: %q", got)
 	}
 	for _, rec := range b.records() {

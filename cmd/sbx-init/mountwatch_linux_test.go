@@ -151,7 +151,8 @@ func TestAttackWaitUntilTheHostTakesAProtectedMountAway(t *testing.T) {
 		t.Run(c.command, func(t *testing.T) {
 			t.Parallel()
 			dir, host := protectedProject(t)
-			host("sh", "-c", "git init -q --bare elsewhere.git && git remote add elsewhere ./elsewhere.git && echo elsewhere.git >>.git/info/exclude")
+			host("sh", "-c",
+				"git init -q --bare elsewhere.git && git remote add elsewhere ./elsewhere.git && echo elsewhere.git >>.git/info/exclude")
 			r := whileItRuns(t, protectedReap(t, dir, tryToWrite), func() { host("sh", "-c", c.command) })
 			r.mustExit(t, exitcode.Unprotected)
 			for _, p := range c.gone {
@@ -315,7 +316,8 @@ func TestTheNextShellsSayWhyADevContainerEnded(t *testing.T) {
 	}
 	start("echo ready; exec sleep 1000", true)
 	kept, err := os.ReadFile(filepath.Join(state, "ended"))
-	if err != nil || !strings.Contains(string(kept), `work/pro\x1b[2Jtected: removed, renamed or replaced`) || !strings.Contains(string(kept), "hint: ") || strings.Contains(string(kept), "\x1b") {
+	if err != nil || !strings.Contains(string(kept), `work/pro\x1b[2Jtected: removed, renamed or replaced`) ||
+		!strings.Contains(string(kept), "hint: ") || strings.Contains(string(kept), "\x1b") {
 		t.Fatalf("kept is %q, %v", kept, err)
 	}
 	start("echo ready; exit 71", false)

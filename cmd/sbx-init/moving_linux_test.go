@@ -32,7 +32,8 @@ func TestSiteThatMovesIsFound(t *testing.T) {
 	b := newBox(t, in.Sandbox, openPolicy)
 	curl, bash := testenv.Program(t, "curl"), testenv.Program(t, "bash")
 	const times = 10
-	r := b.run(bash, "-c", `for i in {1..10}; do `+curl+` -4 -sS --fail-with-body --noproxy '*' --max-time 10 http://moving.wild.test/ || echo; done`)
+	r := b.run(bash, "-c",
+		`for i in {1..10}; do `+curl+` -4 -sS --fail-with-body --noproxy '*' --max-time 10 http://moving.wild.test/ || echo; done`)
 	r.mustExit(t, 0)
 	if n := visits.Load(); n != times || strings.TrimSpace(r.stdout) != "" {
 		t.Errorf("%d of %d requests found the site: %s%s", n, times, r.stdout, r.stderr)

@@ -15,7 +15,8 @@ import (
 
 // operationsPolicy lets clients read at ok.test, and nothing else.
 const operationsPolicy = `{"network": {"allow": [
-	"https://ok.test GET,HEAD / /npm/** /repo.git/info/refs", "https://ok.test POST /repo.git/git-upload-pack", "https://ok.test WEBSOCKET /ws",
+	"https://ok.test GET,HEAD / /npm/** /repo.git/info/refs", "https://ok.test POST /repo.git/git-upload-pack", ` +
+	`"https://ok.test WEBSOCKET /ws",
 	"https://ok.test POST /test.Talk/Say"]}}`
 
 // newOpenedClients is newClients where ok.test is opened: the programs trust what
@@ -93,13 +94,17 @@ func TestRealClientsAtAnOpenedHost(t *testing.T) {
 		program, script string
 		says            []string
 	}{
-		"curl": {"curl", "curl -sS https://ok.test/ --http1.1; curl -sS https://ok.test/ --http2", []string{"HTTP/1.1\n", "HTTP/2.0\n", fileMarker}},
+		"curl": {"curl", "curl -sS https://ok.test/ --http1.1; curl -sS https://ok.test/ --http2",
+			[]string{"HTTP/1.1\n", "HTTP/2.0\n", fileMarker}},
 		"curl, refused": {"curl", "curl -sS https://ok.test/secret; curl -sS -XDELETE https://ok.test/", []string{
 			"claude-sandbox: refused: no entry allows GET /secret at ok.test", `"https://ok.test DELETE /"`}},
-		"git": {"git", "git clone -q https://ok.test/repo.git clone && cat clone/file && cd clone && git push origin HEAD:refs/heads/stolen 2>&1; true",
+		"git": {"git",
+			"git clone -q https://ok.test/repo.git clone && cat clone/file && cd clone && git push origin HEAD:refs/heads/stolen 2>&1; true",
 			[]string{fileMarker, "403"}},
-		"python":       {"python3", `python3 -c 'import urllib.request as u; print(u.urlopen("https://ok.test/").read().decode())'`, []string{fileMarker}},
-		"npm":          {"npm", "npm init -y >/dev/null && npm install --registry https://ok.test/npm/ demo && cat node_modules/demo/index.js", []string{fileMarker}},
+		"python": {"python3", `python3 -c 'import urllib.request as u; print(u.urlopen("https://ok.test/").read().decode())'`,
+			[]string{fileMarker}},
+		"npm": {"npm", "npm init -y >/dev/null && npm install --registry https://ok.test/npm/ demo && cat node_modules/demo/index.js",
+			[]string{fileMarker}},
 		"node's fetch": {"node", `node -e 'fetch("https://ok.test/").then(r => r.text()).then(console.log)'`, []string{fileMarker}},
 		"wget":         {"wget", "wget -qO- https://ok.test/", []string{fileMarker}},
 		"java": {"javac", `cat >Get.java <<'END'
@@ -113,8 +118,10 @@ java Get.java https://ok.test/`, []string{fileMarker}},
 		"php's curl":    {"php", `php -r '$c = curl_init("https://ok.test/"); curl_exec($c) || print(curl_error($c));'`, []string{fileMarker}},
 		"httpx":         {httpxLibrary, `/usr/bin/python3 -c 'import httpx; print(httpx.get("https://ok.test/").text)'`, []string{fileMarker}},
 		"aiohttp":       {aiohttpLibrary, aiohttpGet, []string{fileMarker}},
-		"requests":      {requestsLibrary, `/usr/bin/python3 -c 'import requests; print(requests.get("https://ok.test/").text)'`, []string{fileMarker}},
-		"gRPC":          {grpcLibrary, grpcCalls, []string{fileMarker, "PERMISSION_DENIED", "claude-sandbox: refused: no entry allows POST /test.Talk/Delete"}},
+		"requests": {requestsLibrary, `/usr/bin/python3 -c 'import requests; print(requests.get("https://ok.test/").text)'`,
+			[]string{fileMarker}},
+		"gRPC": {grpcLibrary, grpcCalls,
+			[]string{fileMarker, "PERMISSION_DENIED", "claude-sandbox: refused: no entry allows POST /test.Talk/Delete"}},
 		"WebSocket":     {"node", nodeWebSocket + "https://ok.test/ws", []string{"any bytes in frames"}},
 		"another store": {"curl", "curl -sS --cacert " + c.web.ca + " https://ok.test/ 2>&1; true", []string{"certificate"}},
 	} {
@@ -133,7 +140,8 @@ java Get.java https://ok.test/`, []string{fileMarker}},
 	}
 	c.web.mustNotReach(t)
 	for _, r := range arrived() {
-		if strings.HasPrefix(r, "DELETE") || strings.HasPrefix(r, "PUT") || strings.Contains(r, "receive-pack") || strings.HasSuffix(r, "/secret") || strings.HasSuffix(r, "/Delete") {
+		if strings.HasPrefix(r, "DELETE") || strings.HasPrefix(r, "PUT") || strings.Contains(r, "receive-pack") ||
+			strings.HasSuffix(r, "/secret") || strings.HasSuffix(r, "/Delete") {
 			t.Errorf("arrived: %s", r)
 		}
 	}
@@ -154,9 +162,11 @@ func TestModeAuditRecordsOperations(t *testing.T) {
 	c, arrived := newOpenedClients(t, strings.Replace(operationsPolicy, `"allow"`, `"mode": "audit", "allow"`, 1))
 	const curl = "curl -sS --max-time 10 "
 	r := c.sh(curl + "https://ok.test/; " + curl + "https://ok.test/secret; " + curl + "-XDELETE https://ok.test/; " +
-		curl + "-k https://ok.test/evil --connect-to ::" + evilAddr + ":; " + curl + "-k https://" + okAddr + "/bare; " + curl + "http://ok.test/plain")
+		curl + "-k https://ok.test/evil --connect-to ::" + evilAddr + ":; " + curl + "-k https://" + okAddr + "/bare; " +
+		curl + "http://ok.test/plain")
 	r.mustExit(t, 0)
-	want := []string{"GET ok.test/", "GET ok.test/secret", "DELETE ok.test/", "GET ok.test/evil", "GET " + okAddr + "/bare", "GET ok.test/plain"}
+	want := []string{"GET ok.test/", "GET ok.test/secret", "DELETE ok.test/", "GET ok.test/evil",
+		"GET " + okAddr + "/bare", "GET ok.test/plain"}
 	if got := arrived(); !slices.Equal(got, want) {
 		t.Errorf("arrived %q, want %q\nstdout: %s\nstderr: %s", got, want, r.stdout, r.stderr)
 	}
@@ -196,7 +206,8 @@ func TestAttackOperationThroughAnAddressEntry(t *testing.T) {
 		` + curl + `http://` + evilAddr + `:22/port
 		` + curl + `https://ok.test/ --resolve ok.test:443:` + okAddr)
 	r.mustExit(t, 0)
-	want := []string{"GET " + otherAddr + "/bare", "GET " + otherAddr + "/plain", "GET other.test/named", "GET " + evilAddr + ":22/port", "GET ok.test/"}
+	want := []string{"GET " + otherAddr + "/bare", "GET " + otherAddr + "/plain", "GET other.test/named",
+		"GET " + evilAddr + ":22/port", "GET ok.test/"}
 	if got := arrived(); !slices.Equal(got, want) {
 		t.Errorf("arrived %q, want %q\nstdout: %s\nstderr: %s", got, want, r.stdout, r.stderr)
 	}
@@ -223,13 +234,16 @@ func TestOpenedHostsInOneContainer(t *testing.T) {
 	}
 	b.write("certs/ca-certificates.crt", string(authority))
 	const curl = "curl -sS --max-time 10 "
-	cmd := b.command("sh", "-c", curl+"https://ok.test/; "+curl+"https://ok.test/secret; ls -l $NODE_EXTRA_CA_CERTS; exec env -i PATH=$PATH "+curl+"https://ok.test/")
+	cmd := b.command("sh", "-c",
+		curl+"https://ok.test/; "+curl+"https://ok.test/secret; ls -l $NODE_EXTRA_CA_CERTS; exec env -i PATH=$PATH "+curl+"https://ok.test/")
 	own := slices.IndexFunc(cmd.Args, func(a string) bool { return strings.Contains(a, "mount --bind") })
 	// A container has these folders to itself, and this machine is none.
-	cmd.Args[own] = strings.Replace(cmd.Args[own], "&& exec", "&& mount -t tmpfs none /run && mount --bind '"+certs+"' /etc/ssl/certs && exec", 1)
+	cmd.Args[own] = strings.Replace(cmd.Args[own], "&& exec",
+		"&& mount -t tmpfs none /run && mount --bind '"+certs+"' /etc/ssl/certs && exec", 1)
 	cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool {
 		name, file, _ := strings.Cut(v, "=")
-		return slices.ContainsFunc(cabundle.Variables(), func(v string) bool { return strings.HasPrefix(v, name+"=") }) || file == "/etc/ssl/certs"
+		return slices.ContainsFunc(cabundle.Variables(), func(v string) bool { return strings.HasPrefix(v, name+"=") }) ||
+			file == "/etc/ssl/certs"
 	})
 	r := b.finish(cmd)
 	r.mustExit(t, 0)

@@ -62,7 +62,8 @@ func loadedPlan(t *testing.T, backend, plan string) string {
 	if len(parts) != 4 {
 		t.Fatalf("the plan has %d parts, want 3 after the head", len(parts)-1)
 	}
-	for i, args := range [][]string{{"ipset", "restore"}, {"iptables-" + backend + "-restore", "--noflush"}, {"ip6tables-" + backend + "-restore", "--noflush"}} {
+	for i, args := range [][]string{{"ipset", "restore"}, {"iptables-" + backend + "-restore", "--noflush"},
+		{"ip6tables-" + backend + "-restore", "--noflush"}} {
 		var out []byte
 		var err error
 		b.ns.Do(func() {

@@ -224,12 +224,15 @@ func TestReapPassesCodesSignalsAndStreams(t *testing.T) {
 		(sleep 0.01 & exec true); kill -TERM 1; while :; do sleep 0.01; done`))
 	r.mustExit(t, 5)
 	r.mustSay(t, "got TERM")
-	r = reapResult(t, first(t, 0o111, "sh", "-c", `(sh -c 'sleep 0.05 & echo $! > /dev/stderr') 2>&1 | { read pid; while [ -e /proc/$pid ]; do sleep 0.01; done; echo collected; }`))
+	r = reapResult(t,
+		first(t, 0o111, "sh", "-c",
+			`(sh -c 'sleep 0.05 & echo $! > /dev/stderr') 2>&1 | { read pid; while [ -e /proc/$pid ]; do sleep 0.01; done; echo collected; }`))
 	r.mustExit(t, 0)
 	r.mustSay(t, "collected")
 	// The command has its signals as they were, and no privilege.
 	r = reapResult(t, first(t, 0o111, "grep", "-E", "^(SigIgn|SigBlk|NoNewPrivs|Seccomp|CapEff|CapBnd):", "/proc/self/status"))
-	r.mustSay(t, "SigIgn:\t0000000000000000", "SigBlk:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2", "CapEff:\t0000000000000000", "CapBnd:\t0000000000000000")
+	r.mustSay(t, "SigIgn:\t0000000000000000", "SigBlk:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2", "CapEff:\t0000000000000000",
+		"CapBnd:\t0000000000000000")
 }
 
 // Attack: have the kernel write a program's memory, with the session's token, to
@@ -280,7 +283,8 @@ func TestAttackSocketsThatNoPacketFilterSees(t *testing.T) {
 			for _, want := range []string{
 				"unix: <nil>", "inet: <nil>", "inet6: <nil>", "route: <nil>", "pair: <nil>", "own limit: <nil>",
 				"netfilter: protocol not supported", "vsock: address family not supported by protocol", "vsock datagrams: address family not supported",
-				"vsock with a dirty register: address family not supported", "tipc pair: address family not supported", "io_uring: function not implemented", "io_setup: function not implemented",
+				"vsock with a dirty register: address family not supported", "tipc pair: address family not supported",
+				"io_uring: function not implemented", "io_setup: function not implemented",
 			} {
 				if !strings.Contains(r.stdout, want) {
 					t.Errorf("it lacks %q", want)
@@ -307,9 +311,12 @@ func TestReapFollowsWhatIsOpenedLater(t *testing.T) {
 		}
 		published[i] = string(authority)
 	}
-	cmd := firstWith(t, 0o755, []string{"--trust"}, "sh", "-c", `until test "$(cat /run/sbx-trust/sandbox.pem)" = "$SECOND"; do sleep 0.02; done
-		until tail -n "$(echo "$SECOND" | wc -l)" /run/sbx-trust/bundle.pem | grep -qF "$(echo "$SECOND" | sed -n 3p)"; do sleep 0.02; done; echo trusted`)
-	const world = testenv.LeaveMounts + `mount -t tmpfs none /run && mkdir /run/sbx && install -d -m 777 /run/sbx-trust && echo "$FIRST" >/run/sbx/ca.pem || exit
+	cmd := firstWith(t, 0o755, []string{"--trust"}, "sh", "-c",
+		`until test "$(cat /run/sbx-trust/sandbox.pem)" = "$SECOND"; do sleep 0.02; done
+		until tail -n "$(echo "$SECOND" | wc -l)" /run/sbx-trust/bundle.pem | grep -qF "$(echo "$SECOND" | sed -n 3p)"; `+
+			`do sleep 0.02; done; echo trusted`)
+	const world = testenv.LeaveMounts +
+		`mount -t tmpfs none /run && mkdir /run/sbx && install -d -m 777 /run/sbx-trust && echo "$FIRST" >/run/sbx/ca.pem || exit
 		(until test -s /run/sbx-trust/bundle.pem; do sleep 0.02; done; echo "$SECOND" >/run/sbx/new; mv /run/sbx/new /run/sbx/ca.pem) & exec "$@"`
 	inner := cmd.Args
 	cmd.Args = append([]string{"unshare", "--mount", "sh", "-c", world, "sh"}, inner...)

@@ -230,7 +230,9 @@ func TestAllowedDecisionsNameTheProcess(t *testing.T) {
 	for attempt := range 5 {
 		b := newBox(t, in.Sandbox, guardPolicy)
 		r := b.sh(dig + ` +tries=1 +time=5 ok6.test >/dev/null
-			DB_PASSWORD=x ` + curl + ` -sS --noproxy '*' --max-time 5 -u me:verysecretword -H 'Authorization: Bearer verysecretword' 'http://ok.test/?token=verysecretword' >/dev/null`)
+			DB_PASSWORD=x ` + curl +
+			` -sS --noproxy '*' --max-time 5 -u me:verysecretword -H 'Authorization: ` +
+			`Bearer verysecretword' 'http://ok.test/?token=verysecretword' >/dev/null`)
 		r.mustExit(t, 0)
 		missing := map[string]string{"dns ok6.test": "dig", "dns ok.test": "curl", "http ok.test": "curl"}
 		for _, rec := range b.records() {
@@ -238,7 +240,8 @@ func TestAllowedDecisionsNameTheProcess(t *testing.T) {
 			if missing[what] == "" || rec.PID == 0 {
 				continue
 			}
-			if filepath.Base(rec.Exe) != missing[what] || !strings.Contains(rec.Cmd, rec.Name) || rec.Verdict != firewall.Allow || rec.UID == nil || *rec.UID != agentUID {
+			if filepath.Base(rec.Exe) != missing[what] || !strings.Contains(rec.Cmd, rec.Name) || rec.Verdict != firewall.Allow ||
+				rec.UID == nil || *rec.UID != agentUID {
 				t.Errorf("%s: %+v", what, rec)
 			}
 			delete(missing, what)

@@ -64,7 +64,8 @@ func newWeb(t testing.TB, in *internet) *web {
 	}, hub: newHub(), large: &largeFiles{objects: map[string][]byte{}}}
 	certificate, authority, err := certify("ok.test", "evil.test")
 	if err == nil {
-		err = errors.Join(os.WriteFile(w.ca, authority, 0o644), os.Chmod(filepath.Dir(w.ca), 0o755), os.Chmod(filepath.Dir(filepath.Dir(w.ca)), 0o755))
+		err = errors.Join(os.WriteFile(w.ca, authority, 0o644), os.Chmod(filepath.Dir(w.ca), 0o755),
+			os.Chmod(filepath.Dir(filepath.Dir(w.ca)), 0o755))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -80,10 +81,11 @@ func newWeb(t testing.TB, in *internet) *web {
 	server := &http.Server{
 		Handler:  in.Noting(http.HandlerFunc(in.serveHTTP)),
 		ErrorLog: log.New(io.Discard, "", 0),
-		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
-			in.Add(outsidetest.Request{At: h.Conn.LocalAddr().String(), Host: h.ServerName})
-			return nil, nil
-		}},
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate},
+			GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+				in.Add(outsidetest.Request{At: h.Conn.LocalAddr().String(), Host: h.ServerName})
+				return nil, nil
+			}},
 	}
 	t.Cleanup(func() { server.Close() })
 	go server.ServeTLS(l, "", "")
@@ -138,11 +140,16 @@ func (w *web) mux(t testing.TB) http.Handler {
 		return stream.SendMsg(wrapperspb.String(fileMarker))
 	})))
 
-	module := zipped(map[string]string{"ok.test/mod@v1.0.0/go.mod": "module ok.test/mod\n", "ok.test/mod@v1.0.0/mod.go": "package mod // " + fileMarker + "\n"})
-	wheel := zipped(map[string]string{"demo.py": "print('" + fileMarker + "')\n", "demo-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n",
-		"demo-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n", "demo-1.0.dist-info/RECORD": ""})
-	crate := packed(map[string]string{"demo-1.0.0/Cargo.toml": "[package]\nname = \"demo\"\nversion = \"1.0.0\"\n", "demo-1.0.0/src/lib.rs": "// " + fileMarker + "\n"})
-	tarball := packed(map[string]string{"package/package.json": `{"name": "demo", "version": "1.0.0"}`, "package/index.js": "// " + fileMarker + "\n"})
+	module := zipped(map[string]string{"ok.test/mod@v1.0.0/go.mod": "module ok.test/mod\n",
+		"ok.test/mod@v1.0.0/mod.go": "package mod // " + fileMarker + "\n"})
+	wheel := zipped(map[string]string{"demo.py": "print('" + fileMarker + "')\n",
+		"demo-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n",
+		"demo-1.0.dist-info/WHEEL":    "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+		"demo-1.0.dist-info/RECORD":   ""})
+	crate := packed(map[string]string{"demo-1.0.0/Cargo.toml": "[package]\nname = \"demo\"\nversion = \"1.0.0\"\n",
+		"demo-1.0.0/src/lib.rs": "// " + fileMarker + "\n"})
+	tarball := packed(map[string]string{"package/package.json": `{"name": "demo", "version": "1.0.0"}`,
+		"package/index.js": "// " + fileMarker + "\n"})
 	sum := sha512.Sum512(tarball)
 	for path, body := range map[string]string{
 		"/go/ok.test/mod/@v/v1.0.0.info":         `{"Version": "v1.0.0", "Time": "2024-01-01T00:00:00Z"}`,
@@ -152,11 +159,13 @@ func (w *web) mux(t testing.TB) http.Handler {
 		"/simple/demo/demo-1.0-py3-none-any.whl": string(wheel),
 		"/npm/demo": `{"name": "demo", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": {"name": "demo", "version": "1.0.0", "dist": {
 			"tarball": "https://ok.test/npm/demo.tgz", "integrity": "sha512-` + base64.StdEncoding.EncodeToString(sum[:]) + `"}}}}`,
-		"/npm/demo.tgz":                      string(tarball),
-		"/crates/config.json":                `{"dl": "https://ok.test/crates/crates", "api": "https://ok.test/crates"}`,
-		"/crates/de/mo/demo":                 fmt.Sprintf(`{"name": "demo", "vers": "1.0.0", "deps": [], "cksum": "%x", "features": {}, "yanked": false}`, sha256.Sum256(crate)),
+		"/npm/demo.tgz":       string(tarball),
+		"/crates/config.json": `{"dl": "https://ok.test/crates/crates", "api": "https://ok.test/crates"}`,
+		"/crates/de/mo/demo": fmt.Sprintf(
+			`{"name": "demo", "vers": "1.0.0", "deps": [], "cksum": "%x", "features": {}, "yanked": false}`, sha256.Sum256(crate)),
 		"/crates/crates/demo/1.0.0/download": string(crate),
-		"/maven/test/ok/parent/1/parent-1.pom": `<project><modelVersion>4.0.0</modelVersion><groupId>test.ok</groupId><artifactId>parent</artifactId>
+		"/maven/test/ok/parent/1/parent-1.pom": `<project><modelVersion>4.0.0</modelVersion><groupId>test.ok</groupId>` +
+			`<artifactId>parent</artifactId>
 			<version>1</version><packaging>pom</packaging><description>` + fileMarker + `</description></project>`,
 	} {
 		mux.HandleFunc(path, func(out http.ResponseWriter, r *http.Request) {
@@ -195,7 +204,8 @@ func gitBackend(t testing.TB) (handler http.Handler, dir string) {
 	git := testenv.Program(t, "git")
 	dir = t.TempDir()
 	script := `set -e; cd "$0"; git init -q -b main work; cd work; echo "` + fileMarker + `" >file; git add file
-		git -c user.name=n -c user.email=e@test commit -qm one; git clone -q --bare . ../repo.git; cd ../repo.git; git config http.receivepack true
+		git -c user.name=n -c user.email=e@test commit -qm one; git clone -q --bare . ../repo.git; cd ../repo.git; ` +
+		`git config http.receivepack true
 		for name in acme/app acme/docs evil/app; do mkdir -p ../${name%/*}; cp -r . ../$name.git; done; git --exec-path`
 	cmd := exec.Command("sh", "-c", script, dir)
 	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")

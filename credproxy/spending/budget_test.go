@@ -26,10 +26,12 @@ func TestParse(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"": "no amount", "5": "no amount", "usd": "no amount", "5 eur": "not a unit", "5 usd/week": "not a period", "5 usd/": "not a period",
-		"0 usd": "not above 0", "-5 usd": "is no amount", "1.5 requests": "not a whole number", "1e9 usd": "not a unit", "NaN usd": "is no amount",
+		"0 usd": "not above 0", "-5 usd": "is no amount", "1.5 requests": "not a whole number", "1e9 usd": "not a unit",
+		"NaN usd": "is no amount",
 		"Inf usd": "is no amount", "999999999999M tokens": "too much", "5 usd/day a,b": "no model's name", "5 usd/day [a": "no model's name",
 		"0x10 usd": "not a unit", "1_000 usd": "not a unit", "5kk usd": "is no amount",
-		"5 usd a day": "a period is written usd/day", "5 usd per Month": "a period is written usd/day", "2M tokens day opus*": "a period is written tokens/day",
+		"5 usd a day": "a period is written usd/day", "5 usd per Month": "a period is written usd/day",
+		"2M tokens day opus*": "a period is written tokens/day",
 	} {
 		if b, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %+v %v, want %q", text, b, err, want)

@@ -43,7 +43,8 @@ func TestWhatIsKnown(t *testing.T) {
 }
 
 func TestReleases(t *testing.T) {
-	for image, want := range map[string]string{"debian:12.5-slim": "12", "debian:trixie-slim": "13", "ubuntu:24.04": "24.04", "ubuntu:noble": "24.04",
+	for image, want := range map[string]string{"debian:12.5-slim": "12", "debian:trixie-slim": "13", "ubuntu:24.04": "24.04",
+		"ubuntu:noble":     "24.04",
 		"node:24-bookworm": "12", "node:24": "", "python:3.13": ""} {
 		if got, _ := baseimage.Of(image); got.Release != want {
 			t.Errorf("%s is release %q, not %q", image, got.Release, want)

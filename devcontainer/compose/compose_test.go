@@ -74,22 +74,33 @@ func TestFilesLaidOverEachOther(t *testing.T) {
 		{"extends in the file", "{privileged=true image=i extends=base}", []string{
 			"a.yml", "services:\n  base: {privileged: true}\n  s: {image: i, extends: base}\n"}},
 		{"extends another file", "{cap_add=[X Y] extends={file=sub/c.yml service=b}}", []string{
-			"a.yml", "services:\n  s:\n    extends: {file: sub/c.yml, service: b}\n    cap_add: [Y]\n", "+sub/c.yml", "services: {b: {cap_add: [X]}}"}},
-		{"paths of another file are relative to it", "{build={context=sub/app} volumes=[./sub/d:/d ./up:/up v:/v ./own:/own] env_file=[sub/e.env] extends={file=sub/c.yml service=b}}", []string{
-			"a.yml", "services: {s: {extends: {file: sub/c.yml, service: b}, volumes: ['./own:/own']}}", "+sub/c.yml", "services: {b: {build: {context: app}, volumes: ['./d:/d', '../up:/up', 'v:/v'], env_file: [e.env]}}"}},
+			"a.yml", "services:\n  s:\n    extends: {file: sub/c.yml, service: b}\n    cap_add: [Y]\n", "+sub/c.yml",
+			"services: {b: {cap_add: [X]}}"}},
+		{"paths of another file are relative to it",
+			"{build={context=sub/app} volumes=[./sub/d:/d ./up:/up v:/v ./own:/own] env_file=[sub/e.env] extends={file=sub/c.yml service=b}}",
+			[]string{
+				"a.yml", "services: {s: {extends: {file: sub/c.yml, service: b}, volumes: ['./own:/own']}}", "+sub/c.yml",
+				"services: {b: {build: {context: app}, volumes: ['./d:/d', '../up:/up', 'v:/v'], env_file: [e.env]}}"}},
 		{"what extends names is relative to the first file", "{pid=host extends={file=base.yml service=b}}", []string{
-			"a.yml", "services: {s: {}}", "sub/b.yml", "services: {s: {extends: {file: base.yml, service: b}}}", "+base.yml", "services: {b: {pid: host}}"}},
+			"a.yml", "services: {s: {}}", "sub/b.yml", "services: {s: {extends: {file: base.yml, service: b}}}", "+base.yml",
+			"services: {b: {pid: host}}"}},
 		{"what another file has besides", "{image=i cap_add=[X] extends={file=c.yml service=b}}", []string{
-			"a.yml", "services:\n  s: {extends: {file: c.yml, service: b}}\n  t: {image: i}\n", "+c.yml", "services: {b: {image: i, cap_add: [X]}, dev: {extends: b}, back: {extends: {file: a.yml, service: t}}}"}},
+			"a.yml", "services:\n  s: {extends: {file: c.yml, service: b}}\n  t: {image: i}\n", "+c.yml",
+			"services: {b: {image: i, cap_add: [X]}, dev: {extends: b}, back: {extends: {file: a.yml, service: t}}}"}},
 		{"one file in two ways", "{image=i cap_add=[X Y] extends={file=c.yml service=b}}", []string{
-			"a.yml", "services:\n  r: {extends: {file: c.yml, service: dev}}\n  s: {extends: {file: c.yml, service: b}, cap_add: [Y]}\n", "+c.yml", "services: {dev: {extends: b}, b: {image: i, cap_add: [X]}}"}},
-		{"an included file is its own folder", "{build=sub}", []string{"a.yml", "include: [sub/c.yml]\n", "+sub/c.yml", "services: {s: {build: .}}"}},
+			"a.yml", "services:\n  r: {extends: {file: c.yml, service: dev}}\n  s: {extends: {file: c.yml, service: b}, cap_add: [Y]}\n", "+c.yml",
+			"services: {dev: {extends: b}, b: {image: i, cap_add: [X]}}"}},
+		{"an included file is its own folder", "{build=sub}",
+			[]string{"a.yml", "include: [sub/c.yml]\n", "+sub/c.yml", "services: {s: {build: .}}"}},
 		{"equal items once, devices by target", "{cap_add=[X Y] devices=[/dev/b:/dev/x]}", []string{
-			"a.yml", "services: {s: {cap_add: [X], devices: ['/dev/a:/dev/x']}}", "b.yml", "services: {s: {cap_add: [X, Y], devices: ['/dev/b:/dev/x']}}"}},
+			"a.yml", "services: {s: {cap_add: [X], devices: ['/dev/a:/dev/x']}}", "b.yml",
+			"services: {s: {cap_add: [X, Y], devices: ['/dev/b:/dev/x']}}"}},
 		{"include", "{image=i}", []string{"a.yml", "include: [more.yml]\n", "+more.yml", "services: {s: {image: i}}"}},
 		{"anchors", "{b=2 a=1}", []string{"a.yml", "x-base: &base {a: 1, b: 1}\nservices:\n  s:\n    <<: *base\n    b: 2\n"}},
 		{"variables", "{image=x:1 user=u labels={p=$P} hostname=${NONE} domainname=dollar$ command=def}", []string{
-			"a.yml", "services:\n  s: {image: 'x:${V}', user: '${U:-u}', labels: {p: '$$P'}, hostname: '${NONE}', domainname: 'dollar$$', command: '${E:-${F-def}}'}\n", "+.env", "# c\nV=1\nE=\n"}},
+			"a.yml",
+			"services:\n  s: {image: 'x:${V}', user: '${U:-u}', labels: {p: '$$P'}, hostname: '${NONE}', domainname: 'dollar$$', command: " +
+				"'${E:-${F-def}}'}\n", "+.env", "# c\nV=1\nE=\n"}},
 	} {
 		p := load(c.files...)
 		if len(p.Problems) > 0 {
@@ -131,7 +142,8 @@ func TestNotCompose(t *testing.T) {
 	for c := 'b'; c < 'i'; c++ {
 		bomb += fmt.Sprintf("%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n", c, c, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1, c-1)
 	}
-	for name, src := range map[string]string{"list": "- a\n", "text": "hello", "broken": "services:\n  a: [\n", "tab": "services:\n\ta: b\n", "empty": "",
+	for name, src := range map[string]string{"list": "- a\n", "text": "hello", "broken": "services:\n  a: [\n",
+		"tab": "services:\n\ta: b\n", "empty": "",
 		"bomb": bomb, "deep": strings.Repeat("[", 500) + strings.Repeat("]", 500), "large": strings.Repeat("#", compose.MaxSize+1)} {
 		if p := load("a.yml", src); len(p.Problems) != 1 || p.Root != nil {
 			t.Errorf("%s: %+v", name, p.Problems)
@@ -154,18 +166,31 @@ func TestRefused(t *testing.T) {
 		{"no such service to extend", "services:\n  a: {image: i, extends: b}\n", "there is no service b to extend"},
 		{"extends itself", "services:\n  a: {image: i, extends: b}\n  b: {image: i, extends: a}\n", "the service a extends itself"},
 		{"depends on nobody", "services:\n  a: {image: i, depends_on: [b]}\n", "the service a depends on b, which there is not"},
-		{"another's network, which there is not", "services:\n  a: {image: i, network_mode: 'service:b'}\n", "network_mode names the service b, which there is not"},
+		{"another's network, which there is not", "services:\n  a: {image: i, network_mode: 'service:b'}\n",
+			"network_mode names the service b, which there is not"},
 		{"a volume that nobody declares", "services:\n  a: {image: i, volumes: ['v:/v']}\n", "the volume v is not declared under volumes"},
-		{"a health check without its first word", "services:\n  a: {image: i, healthcheck: {test: [curl, -f, x]}}\n", `a health check begins with CMD, CMD-SHELL or NONE, not with "curl"`},
+		{"a health check without its first word", "services:\n  a: {image: i, healthcheck: {test: [curl, -f, x]}}\n",
+			`a health check begins with CMD, CMD-SHELL or NONE, not with "curl"`},
 		{"a time without a unit", "services:\n  a: {image: i, healthcheck: {test: 'true', interval: 10}}\n", "interval needs a unit: write 10s"},
-		{"a health check that is right", "services:\n  a: {image: i, healthcheck: {test: [CMD, x], interval: 1m30s, timeout: '10s'}}\n  b: {image: i, healthcheck: {test: 'a b'}}\n", ""},
-		{"two kinds of networks", "services:\n  a: {image: i, network_mode: host, networks: [n]}\nnetworks: {n: }\n", "the service a has both network_mode and networks"},
-		{"a circle", "services:\n  a: {image: i, depends_on: [b]}\n  b: {image: i, depends_on: {c: {condition: service_started}}}\n  c: {image: i, depends_on: [a]}\n", "c depends on a, which waits for it in turn"},
+		{"a health check that is right",
+			"services:\n  a: {image: i, healthcheck: {test: [CMD, x], interval: 1m30s, timeout: '10s'}}\n" +
+				"  b: {image: i, healthcheck: {test: 'a b'}}\n", ""},
+		{"two kinds of networks", "services:\n  a: {image: i, network_mode: host, networks: [n]}\nnetworks: {n: }\n",
+			"the service a has both network_mode and networks"},
+		{"a circle",
+			"services:\n  a: {image: i, depends_on: [b]}\n  b: {image: i, depends_on: {c: {condition: service_started}}}\n" +
+				"  c: {image: i, depends_on: [a]}\n", "c depends on a, which waits for it in turn"},
 		{"no circle", "services:\n  a: {image: i, depends_on: [b, c]}\n  b: {image: i, depends_on: [c]}\n  c: {image: i}\n", ""},
-		{"a protocol that is none", "services:\n  a: {image: i, ports: ['127.0.0.1:80:80/tpc']}\n", `"127.0.0.1:80:80/tpc" is no port; write ADDRESS:HOST:CONTAINER/PROTOCOL, or less of it`},
-		{"an address and one port", "services:\n  a: {image: i, ports: ['127.0.0.1:80']}\n", `"127.0.0.1:80" is no port; write ADDRESS:HOST:CONTAINER/PROTOCOL, or less of it`},
-		{"ports in all forms", "services:\n  a: {image: i, ports: [1, '1-2', '80:80', '1-2:3-4', '127.0.0.1:8:8', '127.0.0.1::5', '127.0.0.1:5-6:5-6', '6:6/udp']}\n", ""},
-		{"all of them right", "services:\n  a: {image: 'i:${B:-1}', build: ., command: 'echo $$1', volumes: ['v:/v', './x:/x', '/y', '~/z:/z'], depends_on: [b], ports: ['1']}\n  b: {build: .}\nvolumes: {v: }\n", ""},
+		{"a protocol that is none", "services:\n  a: {image: i, ports: ['127.0.0.1:80:80/tpc']}\n",
+			`"127.0.0.1:80:80/tpc" is no port; write ADDRESS:HOST:CONTAINER/PROTOCOL, or less of it`},
+		{"an address and one port", "services:\n  a: {image: i, ports: ['127.0.0.1:80']}\n",
+			`"127.0.0.1:80" is no port; write ADDRESS:HOST:CONTAINER/PROTOCOL, or less of it`},
+		{"ports in all forms",
+			"services:\n  a: {image: i, ports: [1, '1-2', '80:80', '1-2:3-4', '127.0.0.1:8:8', '127.0.0.1::5', " +
+				"'127.0.0.1:5-6:5-6', '6:6/udp']}\n", ""},
+		{"all of them right",
+			"services:\n  a: {image: 'i:${B:-1}', build: ., command: 'echo $$1', volumes: ['v:/v', './x:/x', '/y', '~/z:/z'], depends_on: [b], " +
+				"ports: ['1']}\n  b: {build: .}\nvolumes: {v: }\n", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -193,7 +218,8 @@ func TestRefused(t *testing.T) {
 func TestRefusedByTheEngine(t *testing.T) {
 	t.Parallel()
 	for src, want := range map[string]string{
-		"extra_hosts: [host.docker.internal]":                    "the address of host.docker.internal is missing; write host.docker.internal:host-gateway for the host",
+		"extra_hosts: [host.docker.internal]": "the address of host.docker.internal is missing; " +
+			"write host.docker.internal:host-gateway for the host",
 		"network_mode: 'service:b', ports: ['127.0.0.1:80:80']":  "the service a has the network of another; give ports to that one",
 		"network_mode: 'container:x', hostname: h":               "the service a has the network of another; give hostname to that one",
 		"network_mode: 'service:b', extra_hosts: ['h:1.2.3.4']":  "the service a has the network of another; give extra_hosts to that one",
@@ -237,7 +263,8 @@ func TestManyOfThem(t *testing.T) {
 }
 
 func TestBuildAndWords(t *testing.T) {
-	p := load("a.yml", "services:\n  a: {build: ./x}\n  b: {build: {dockerfile: D, target: t}}\n  c: {image: i, command: 'sleep  9', entrypoint: [a, 'b c']}\n")
+	p := load("a.yml",
+		"services:\n  a: {build: ./x}\n  b: {build: {dockerfile: D, target: t}}\n  c: {image: i, command: 'sleep  9', entrypoint: [a, 'b c']}\n")
 	for name, want := range map[string]string{"a": "./x Dockerfile  true", "b": ". D t true", "c": "   false"} {
 		context, file, target, ok := p.Service(name).Build()
 		if got := fmt.Sprint(context, " ", file, " ", target, " ", ok); got != want {
@@ -268,7 +295,8 @@ func TestCorpus(t *testing.T) {
 }
 
 func FuzzLoad(f *testing.F) {
-	for _, s := range []string{"services:\n  s: &a\n    extends: {service: s}\n    volumes: ['a:b', {target: c}]\n  b: *a\n", "include: [a.yml]\n", "a: !reset\n<<: [{b: c}]\n", "services: {s: {environment: ['A=${B:-${C}}', D]}}"} {
+	for _, s := range []string{"services:\n  s: &a\n    extends: {service: s}\n    volumes: ['a:b', {target: c}]\n  b: *a\n",
+		"include: [a.yml]\n", "a: !reset\n<<: [{b: c}]\n", "services: {s: {environment: ['A=${B:-${C}}', D]}}"} {
 		f.Add(s, "services: {s: {environment: {A: 1}}}")
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
@@ -314,7 +342,8 @@ func TestPlacesOfFlowMaps(t *testing.T) {
 		p := compose.Load([]*jsonc.Document{jsonc.Text("c.yaml", []byte(src))}, []string{"c.yaml"}, nil, nil)
 		for _, n := range append(p.Service("a").Get("volumes").Items, p.Service("a").Get("volumes")) {
 			got := src[n.Start:n.End]
-			if open, end := got[0], got[len(got)-1]; open == '{' && (end != '}' || strings.Count(got, "{") != strings.Count(got, "}")-strings.Count(got, `"/}`)) ||
+			if open, end := got[0], got[len(got)-1]; open == '{' &&
+				(end != '}' || strings.Count(got, "{") != strings.Count(got, "}")-strings.Count(got, `"/}`)) ||
 				open == '[' && end != ']' {
 				t.Errorf("%s: the place is %q", list, got)
 			}

@@ -9,7 +9,8 @@ import (
 // all that stands behind it.
 func TestAttackNestedVariablesKeepTheReaderBusy(t *testing.T) {
 	nested := func(levels int) string {
-		return load("a.yml", "services: {s: {image: '"+strings.Repeat("${A:-", levels)+"i"+strings.Repeat("}", levels)+"'}}").Service("s").Get("image").String()
+		return load("a.yml", "services: {s: {image: '"+strings.Repeat("${A:-", levels)+"i"+strings.Repeat("}", levels)+"'}}").
+			Service("s").Get("image").String()
 	}
 	if got := nested(20); got != "i" {
 		t.Errorf("20 defaults come to %q", got)

@@ -184,7 +184,8 @@ func flatten(t *testing.T, root *compose.Node) []byte {
 				if at == "/" && m.Name == "include" || m.Name == "extends" && strings.HasPrefix(at, "/services/") && strings.Count(at, "/") == 3 {
 					continue
 				}
-				out.Content = append(out.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: m.Name, Style: yaml.DoubleQuotedStyle}, convert(m.Value, at+m.Name+"/"))
+				out.Content = append(out.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: m.Name, Style: yaml.DoubleQuotedStyle},
+					convert(m.Value, at+m.Name+"/"))
 			}
 			return out
 		case n.Kind == compose.List:
@@ -251,9 +252,11 @@ func ourRights(p *compose.Project, name, home string) any {
 		out[kind] = append(list, fmt.Sprint(value...))
 		slices.Sort(out[kind].([]string))
 	}
-	for _, r := range rights.List(rights.Sources{Config: jsonc.Text("devcontainer.json", nil), ByCompose: true, Compose: p, Service: p.Service(name)}) {
+	for _, r := range rights.List(rights.Sources{Config: jsonc.Text("devcontainer.json", nil), ByCompose: true, Compose: p,
+		Service: p.Service(name)}) {
 		switch {
-		case r.Next || r.Key == "networks" || r.Key == "volumes_from" || r.Key == "devices" && (r.Value == "" || r.Value == "all"): // not in ServiceConfig's lists
+		// not in ServiceConfig's lists
+		case r.Next || r.Key == "networks" || r.Key == "volumes_from" || r.Key == "devices" && (r.Value == "" || r.Value == "all"):
 		case r.Kind == rights.Mounted:
 			m := r.Mount
 			if rest, ok := strings.CutPrefix(m.Source, "~"); ok {
@@ -266,7 +269,8 @@ func ourRights(p *compose.Project, name, home string) any {
 		case r.Kind == rights.Device:
 			source, _, _ := strings.Cut(r.Value, ":")
 			add("devices", source)
-		case r.Kind == rights.Namespace || r.Kind == rights.Capability || r.Kind == rights.SecurityOpt || r.Kind == rights.User || r.Kind == rights.Privileged:
+		case r.Kind == rights.Namespace || r.Kind == rights.Capability || r.Kind == rights.SecurityOpt || r.Kind == rights.User ||
+			r.Kind == rights.Privileged:
 			add(r.Key, r.Value)
 		}
 	}

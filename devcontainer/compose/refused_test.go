@@ -31,8 +31,10 @@ func TestWithoutAValue(t *testing.T) {
 	refused = append(refused, "ports: [{3000: null}]", "ports: [{3000: 3000}]", "ports:\n      - '80'\n      -", "volumes:\n      - ./a: /b",
 		"volumes:\n      - /a:", "environment: [null, A=b]", "command: [null]", "depends_on: [{db: {condition: service_started}}]",
 		"depends_on: {db: service_started}", "depends_on: {db: }", "user: 1000")
-	taken := []string{"command:\n      - a", "deploy:", "ports: [{target: 80}]", "volumes: [{type: volume, target: /x}]", "environment: {A: }", "environment: [A]",
-		"environment: ['']", "depends_on: {db: {condition: service_started}}", "user: '1000'", "user: ${NONE:-1000}", "user: 1000:1000", "networks: {default: }",
+	taken := []string{"command:\n      - a", "deploy:", "ports: [{target: 80}]", "volumes: [{type: volume, target: /x}]",
+		"environment: {A: }", "environment: [A]",
+		"environment: ['']", "depends_on: {db: {condition: service_started}}", "user: '1000'", "user: ${NONE:-1000}", "user: 1000:1000",
+		"networks: {default: }",
 		"ports: []", "volumes: []", "labels: {a: }"}
 	file := func(keys ...string) (name, text string) {
 		text = "services:\n  db:\n    image: b\n"

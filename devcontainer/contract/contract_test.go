@@ -54,9 +54,11 @@ func TestEachRuleFindsItsExample(t *testing.T) {
 // Feature with metadata.
 func sandboxed(properties, feature, dockerfile string) devcontainer.Memory {
 	tree := devcontainer.Memory{
-		exampleConfig:                                  `{"build": {"dockerfile": "Dockerfile"}, "features": {"./tool": {}}, "capAdd": ["NET_ADMIN"]` + properties + `}`,
-		".devcontainer/sandbox.jsonc":                  `{"network": {"allow": ["ok.example"], "inbound": [3000]}}`,
-		".devcontainer/Dockerfile":                     "FROM debian:13\n" + dockerfile + "\nENTRYPOINT [\"/usr/local/sbin/sbx-init\", \"run\"]\n",
+		exampleConfig: `{"build": {"dockerfile": "Dockerfile"}, "features": {"./tool": {}}, "capAdd": ` +
+			`["NET_ADMIN"]` + properties + `}`,
+		".devcontainer/sandbox.jsonc": `{"network": {"allow": ["ok.example"], "inbound": [3000]}}`,
+		".devcontainer/Dockerfile": "FROM debian:13\n" + dockerfile +
+			"\nENTRYPOINT [\"/usr/local/sbin/sbx-init\", \"run\"]\n",
 		".devcontainer/tool/devcontainer-feature.json": `{"id": "tool", "version": "1.0.0", "name": "Tool"` + feature + `}`,
 		".devcontainer/tool/install.sh":                "",
 	}
@@ -161,11 +163,14 @@ func TestAFirewallInAHook(t *testing.T) {
 func TestFeaturePolicy(t *testing.T) {
 	for options, want := range map[string]string{
 		`{}`: "[anthropic github vscode] [] [gist.github.com] []",
-		`{"presets": "npm, pypi", "allow": "a.example,b.example:8443", "deny": "", "private": "db.internal"}`: "[npm pypi] [a.example b.example:8443] [] [db.internal]",
+		`{"presets": "npm, pypi", "allow": "a.example,b.example:8443", "deny": "", "private": "db.internal"}`: "[npm pypi] [a.example " +
+			"b.example:8443] [] [db.internal]",
 		`{"allow": "${localEnv:HOSTS}"}`: "unknown",
 		`{"presets": "nmp"}`:             "presets: unknown preset \"nmp\"",
 	} {
-		p := view(t, devcontainer.Memory{exampleConfig: `{"image": "debian:13", "features": {"ghcr.io/org/claude-sandbox/firewall:1": ` + options + `}}`}).Project
+		p := view(t,
+			devcontainer.Memory{exampleConfig: `{"image": "debian:13", "features": {"ghcr.io/org/claude-sandbox/firewall:1": ` +
+				options + `}}`}).Project
 		policy, errs := FirewallPolicy(p)
 		got := "unknown"
 		switch {
@@ -192,7 +197,8 @@ func TestInspect(t *testing.T) {
 		"Claude by a hook, and its login": {devcontainer.Memory{exampleConfig: `{"image": "debian:13", "containerUser": "dev",
 			"postCreateCommand": "npm i -g @anthropic-ai/claude-code", "mounts": ["type=volume,source=c,target=/home/dev/.claude"]}`},
 			"\"dev\" true true\n"},
-		"Claude by a Feature": {devcontainer.Memory{exampleConfig: `{"image": "debian:13", "features": {"ghcr.io/anthropics/devcontainer-features/claude-code:1": {}}}`},
+		"Claude by a Feature": {
+			devcontainer.Memory{exampleConfig: `{"image": "debian:13", "features": {"ghcr.io/anthropics/devcontainer-features/claude-code:1": {}}}`},
 			"\"\" true false\n"},
 		"a service": {devcontainer.Memory{exampleConfig: `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/w"}`,
 			".devcontainer/c.yaml": "services:\n  a:\n    image: debian:13\n    user: dev\n    volumes: ['..:/w']\n"},

@@ -56,17 +56,21 @@ var refused = []struct{ instruction, at, message string }{
 
 // taken are instructions that look like those.
 var taken = []string{
-	"EXPOSE 80 443/tcp 53/UDP 8000-8010 80/sctp", "EXPOSE $PORT", "ARG P=\nEXPOSE ${P:-80}", "STOPSIGNAL SIGTERM", "STOPSIGNAL rtmin+3", "STOPSIGNAL 9",
+	"EXPOSE 80 443/tcp 53/UDP 8000-8010 80/sctp", "EXPOSE $PORT", "ARG P=\nEXPOSE ${P:-80}", "STOPSIGNAL SIGTERM",
+	"STOPSIGNAL rtmin+3", "STOPSIGNAL 9",
 	"VOLUME relative", "COPY --chmod=0755 a /a", "COPY --chmod=u+rwX,go-w a /a", "COPY --chmod=$M a /a",
 	"COPY github.com/a/b /a", "COPY a@b /a", "ADD https://x.test/y.git#main /y", "ADD --checksum=" + sha256 + " https://x.test/a /a",
-	"ADD --checksum=" + strings.Repeat("1", 40) + " https://x.test/a.git /a", "ADD --checksum=" + strings.Repeat("1", 40) + " github.com/a/b /a",
-	"ENV A=${B:-x} C=${B#x} D=${B/x/y} E=\"$B\"", "ARG B=x\nENV A=${B:?must}", "RUN --mount=type=cache,target=/x,uid=1000,mode=0755,sharing=locked true",
+	"ADD --checksum=" + strings.Repeat("1", 40) + " https://x.test/a.git /a",
+	"ADD --checksum=" + strings.Repeat("1", 40) + " github.com/a/b /a",
+	"ENV A=${B:-x} C=${B#x} D=${B/x/y} E=\"$B\"", "ARG B=x\nENV A=${B:?must}",
+	"RUN --mount=type=cache,target=/x,uid=1000,mode=0755,sharing=locked true",
 	"RUN --mount=type=secret,id=x --mount=type=ssh,id=y --mount=type=tmpfs,target=/t,size=64m true",
 	"WORKDIR /x\nRUN --mount=target=. true", "RUN echo ${B^} 'x",
 }
 
 // unknown are instructions that only the image decides about.
-var unknown = []string{"STOPSIGNAL $S", "VOLUME $D", "RUN --mount=type=cache,target=/x,uid=$U true", "COPY --chmod=${M:-x} a /a", "EXPOSE ${P-web}",
+var unknown = []string{"STOPSIGNAL $S", "VOLUME $D", "RUN --mount=type=cache,target=/x,uid=$U true",
+	"COPY --chmod=${M:-x} a /a", "EXPOSE ${P-web}",
 	"ENV A=${B:?must}"}
 
 // heads are what only the file's first lines can say.
@@ -106,7 +110,8 @@ func TestWhatNoStepCanBeMadeOf(t *testing.T) {
 		case c.message == "" || len(f.Problems) != 1:
 			t.Errorf("%q: %+v", c.text, f.Problems)
 		case !strings.Contains(f.Problems[0].Message, c.message) || at(c.text, f.Problems[0].Start, f.Problems[0].End) != c.at:
-			t.Errorf("%q: %q at %q, want %q at %q", c.text, f.Problems[0].Message, at(c.text, f.Problems[0].Start, f.Problems[0].End), c.message, c.at)
+			t.Errorf("%q: %q at %q, want %q at %q", c.text, f.Problems[0].Message,
+				at(c.text, f.Problems[0].Start, f.Problems[0].End), c.message, c.at)
 		}
 	}
 	for _, instruction := range unknown {
@@ -131,12 +136,16 @@ func refusedBuild(f *dockerfile.File) bool {
 // BuildKit refuses whatever is said to be refused: 47 ways to write a value in 20 instructions, with
 // and without a variable of that name.
 func TestBuildKitRefusesWhatIsSaidToBe(t *testing.T) {
-	values := strings.Split("$A ${A} ${A ${A:-b} ${A:+b} ${A:?b} ${A?b} ${A-b} ${A+b} ${A#x} ${A##x} ${A%x} ${A%%x} ${A/x/y} ${A//x/y} ${A/x} ${A^} "+
-		"${A,,} ${A:1:2} ${#A} ${!A} ${A:b} $$ $ ${} ${\u00a0A} $1 ${1} \"a a\" 'a' 'a \\$A \\ \"\\\" `x` $(x) ${A:-${B}} ${A:-${B ${A:-\"x\"} ${A:-'x} a$ ${-} "+
-		"${A:} ${A:-} $* ${*} ${A/[/y} ${A#[} ${A/*/y} 8080 0755 u=rwx TERM linux", " ")
-	forms := []string{"ENV X=%s", "LABEL x=%s", "WORKDIR /x/%s", "USER %s", "VOLUME %s", "EXPOSE %s", "STOPSIGNAL %s", "COPY %s /x", "ADD --chown=%s a /x",
+	values := strings.Split(
+		"$A ${A} ${A ${A:-b} ${A:+b} ${A:?b} ${A?b} ${A-b} ${A+b} ${A#x} ${A##x} ${A%x} ${A%%x} ${A/x/y} ${A//x/y} ${A/x} ${A^} "+
+			"${A,,} ${A:1:2} ${#A} ${!A} ${A:b} $$ $ ${} ${\u00a0A} $1 ${1} \"a a\" 'a' 'a \\$A \\ \"\\\" `x` $(x) ${A:-${B}} "+
+			"${A:-${B ${A:-\"x\"} ${A:-'x} a$ ${-} "+
+			"${A:} ${A:-} $* ${*} ${A/[/y} ${A#[} ${A/*/y} 8080 0755 u=rwx TERM linux", " ")
+	forms := []string{"ENV X=%s", "LABEL x=%s", "WORKDIR /x/%s", "USER %s", "VOLUME %s", "EXPOSE %s", "STOPSIGNAL %s",
+		"COPY %s /x", "ADD --chown=%s a /x",
 		"COPY --chmod=%s a /x", "RUN --mount=type=cache,target=/x,uid=%s true", "RUN --mount=type=bind,source=%s,target=/x true", "RUN echo %s",
-		"COPY --from=%s a /x", "HEALTHCHECK --interval=%s CMD x", "SHELL [\"%s\"]", "CMD %s", "ARG B=%s", "ONBUILD ENV X=%s", "RUN --mount=type=%s,target=/x true"}
+		"COPY --from=%s a /x", "HEALTHCHECK --interval=%s CMD x", "SHELL [\"%s\"]", "CMD %s", "ARG B=%s", "ONBUILD ENV X=%s",
+		"RUN --mount=type=%s,target=/x true"}
 	var texts []string
 	for _, head := range []string{"FROM debian:13\n", "FROM debian:13\nARG A=xy\n", "FROM debian:13\nENV A=xy\n", "FROM scratch\n"} {
 		for _, form := range forms {

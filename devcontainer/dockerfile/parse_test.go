@@ -126,7 +126,8 @@ func TestProblems(t *testing.T) {
 		}
 	}
 	// The rest is not worked out, which is no mistake that BuildKit refuses.
-	for _, src := range []string{strings.Repeat("x", dockerfile.MaxSize+1), "\xff\xfeF\x00", strings.Repeat("FROM a\n", 1002), "FROM a\nENV A=" + strings.Repeat("x", 60_000) + "\nENV B=" + strings.Repeat("$A", 1000) + "\n"} {
+	for _, src := range []string{strings.Repeat("x", dockerfile.MaxSize+1), "\xff\xfeF\x00", strings.Repeat("FROM a\n", 1002),
+		"FROM a\nENV A=" + strings.Repeat("x", 60_000) + "\nENV B=" + strings.Repeat("$A", 1000) + "\n"} {
 		if f := parse(src); len(f.Problems) != 0 || f.Incomplete() == "" {
 			t.Errorf("%.20q: %+v", src, f.Problems)
 		}
@@ -206,7 +207,8 @@ func check(t *testing.T, src string) *dockerfile.File {
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"FROM a AS b\nRUN <<E\nx\nE\nFROM b\nCOPY --from=0 <<X <<Y /d\n1\nX\n2\nY\n", "# escape=`\nFROM a\nRUN a `\n #b\n\n | c\n",
-		"FROM a\nONBUILD RUN x\nHEALTHCHECK CMD y\nSHELL [\"bash\"]\nRUN [\"sh\", \"-c\", \"a|b\"]\n", "\ufeffARG X=1\nFROM ${X:-a}\r\nENV A=\"$X\" B='c'\r\nUSER $A\n",
+		"FROM a\nONBUILD RUN x\nHEALTHCHECK CMD y\nSHELL [\"bash\"]\nRUN [\"sh\", \"-c\", \"a|b\"]\n",
+		"\ufeffARG X=1\nFROM ${X:-a}\r\nENV A=\"$X\" B='c'\r\nUSER $A\n",
 	} {
 		f.Add(s)
 	}

@@ -43,17 +43,28 @@ func hostiles() map[string]hostile {
 	big := strings.Repeat("x", 400_000)
 	many := strings.Repeat("${containerWorkspaceFolder}", 20_000)
 	return map[string]hostile{
-		"a large folder many times":     {text: `{"image": "a:1", "workspaceFolder": "/` + big + `", "workspaceMount": "", "containerEnv": {"A": "` + many + `"}}`, unknown: "variables"},
-		"a large variable of the host":  {text: `{"image": "a:1", "containerEnv": {"A": "` + strings.Repeat("${localEnv:BIG}", 60_000) + `"}}`, unknown: "variables"},
-		"a large default":               {text: `{"image": "a:1", "containerEnv": {"A": "` + strings.Repeat("${localEnv:NONE:xxxxxxxxxx}", 30_000) + `"}}`},
-		"the id many times":             {text: `{"image": "a:1", "containerEnv": {"A": "` + strings.Repeat("${devcontainerId}", 50_000) + `"}}`},
-		"many capabilities":             {text: `{"image": "a:1", "capAdd": [` + repeated(80_000, func(i int) string { return fmt.Sprintf(`"A%d",`, i) }) + `"B"]}`},
-		"many ports":                    {text: `{"image": "a:1", "forwardPorts": [` + repeated(90_000, func(i int) string { return fmt.Sprintf(`"a:%d",`, i) }) + `1]}`},
-		"many mounts":                   {text: `{"image": "a:1", "mounts": [` + repeated(25_000, func(i int) string { return fmt.Sprintf(`"type=volume,source=v,target=/%d",`, i) }) + `"type=volume,source=v,target=/b"]}`},
-		"many variables":                {text: `{"image": "a:1", "containerEnv": {` + repeated(60_000, func(i int) string { return fmt.Sprintf(`"A%d": "x",`, i) }) + `"B": "x"}}`},
-		"many tools":                    {text: `{"image": "a:1", "customizations": {` + repeated(60_000, func(i int) string { return fmt.Sprintf(`"A%d": {},`, i) }) + `"B": {}}}`},
-		"a Feature with a large folder": {text: `{"image": "a:1", "workspaceFolder": "/` + big + `", "workspaceMount": "", "features": {"ghcr.io/a/b/c:1": {}}}`, feature: func(string) string { return `{"id": "c", "entrypoint": "` + many + `"}` }, unknown: "variables"},
-		"many Features with a large folder": {text: `{"image": "a:1", "workspaceFolder": "/` + big + `", "workspaceMount": "", "features": {` + repeated(2_000, func(i int) string { return fmt.Sprintf(`"ghcr.io/a/b/c%d:1": {},`, i) }) + `"ghcr.io/a/b/c:1": {}}}`,
+		"a large folder many times": {text: `{"image": "a:1", "workspaceFolder": "/` + big +
+			`", "workspaceMount": "", "containerEnv": {"A": "` + many + `"}}`, unknown: "variables"},
+		"a large variable of the host": {text: `{"image": "a:1", "containerEnv": {"A": "` + strings.Repeat("${localEnv:BIG}", 60_000) + `"}}`,
+			unknown: "variables"},
+		"a large default": {text: `{"image": "a:1", "containerEnv": {"A": "` +
+			strings.Repeat("${localEnv:NONE:xxxxxxxxxx}", 30_000) + `"}}`},
+		"the id many times": {text: `{"image": "a:1", "containerEnv": {"A": "` + strings.Repeat("${devcontainerId}", 50_000) + `"}}`},
+		"many capabilities": {text: `{"image": "a:1", "capAdd": [` +
+			repeated(80_000, func(i int) string { return fmt.Sprintf(`"A%d",`, i) }) + `"B"]}`},
+		"many ports": {text: `{"image": "a:1", "forwardPorts": [` +
+			repeated(90_000, func(i int) string { return fmt.Sprintf(`"a:%d",`, i) }) + `1]}`},
+		"many mounts": {text: `{"image": "a:1", "mounts": [` + repeated(25_000,
+			func(i int) string { return fmt.Sprintf(`"type=volume,source=v,target=/%d",`, i) }) + `"type=volume,source=v,target=/b"]}`},
+		"many variables": {text: `{"image": "a:1", "containerEnv": {` +
+			repeated(60_000, func(i int) string { return fmt.Sprintf(`"A%d": "x",`, i) }) + `"B": "x"}}`},
+		"many tools": {text: `{"image": "a:1", "customizations": {` +
+			repeated(60_000, func(i int) string { return fmt.Sprintf(`"A%d": {},`, i) }) + `"B": {}}}`},
+		"a Feature with a large folder": {text: `{"image": "a:1", "workspaceFolder": "/` + big +
+			`", "workspaceMount": "", "features": {"ghcr.io/a/b/c:1": {}}}`,
+			feature: func(string) string { return `{"id": "c", "entrypoint": "` + many + `"}` }, unknown: "variables"},
+		"many Features with a large folder": {text: `{"image": "a:1", "workspaceFolder": "/` + big + `", "workspaceMount": "", "features": {` +
+			repeated(2_000, func(i int) string { return fmt.Sprintf(`"ghcr.io/a/b/c%d:1": {},`, i) }) + `"ghcr.io/a/b/c:1": {}}}`,
 			feature: func(string) string { return `{"id": "c", "entrypoint": "${containerWorkspaceFolder}"}` }, unknown: "variables"},
 		"a Feature that depends without end": {text: `{"image": "a:1", "features": {"ghcr.io/a/b/c:1": {}}}`, feature: func(id string) string {
 			return `{"id": "c", "dependsOn": {"` + id + `a": {}, "` + id + `b": {}}}`
@@ -103,7 +114,8 @@ func computeHostile(t *testing.T, h hostile) {
 		}
 	}
 	result, err := effective.Compute(devcontainer.Parse("devcontainer.json", []byte(h.text)), effective.Options{
-		Host:    effective.Host{Workspace: "/src/p", Config: "/src/p/devcontainer.json", Env: map[string]string{"BIG": strings.Repeat("x", 100_000)}},
+		Host: effective.Host{Workspace: "/src/p", Config: "/src/p/devcontainer.json",
+			Env: map[string]string{"BIG": strings.Repeat("x", 100_000)}},
 		Image:   func(string, bool) (effective.Image, error) { return effective.Image{}, nil },
 		Feature: func(id string) ([]byte, error) { return []byte(h.feature(id)), nil },
 	})

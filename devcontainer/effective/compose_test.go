@@ -29,8 +29,10 @@ func pretendCompose(t *testing.T) (docker, compose string) {
 	script := `#!/bin/sh
 case "$*" in
   *version*) echo 1.29.2 ;;
-  *" config") [ -s "` + dir + `/config" ] || ` + testenv.Program(t, "docker-compose") + ` "$@" >"` + dir + `/config" || exit 1; cat "` + dir + `/config" ;;
-  *" up "*) printf '%s\0' "$@" >"` + dir + `/up"; for a; do case $a in *containerFeatures*) cp "$a" "` + dir + `/override" ;; esac; done; exit 1 ;;
+  *" config") [ -s "` + dir + `/config" ] || ` + testenv.Program(t, "docker-compose") + ` "$@" >"` + dir +
+		`/config" || exit 1; cat "` + dir + `/config" ;;
+  *" up "*) printf '%s\0' "$@" >"` + dir + `/up"; for a; do case $a in *containerFeatures*) cp "$a" "` + dir +
+		`/override" ;; esac; done; exit 1 ;;
   *" build"*) ;;
   *) exit 1 ;;
 esac
@@ -43,9 +45,12 @@ esac
 
 var composeProjects = map[string]map[string]string{
 	"files over each other": {
-		".devcontainer/devcontainer.json": `{"name": "x", "dockerComposeFile": ["../compose.yaml", "extra.yaml"], "service": "app", "runServices": ["db"], "workspaceFolder": "/w/${localWorkspaceFolderBasename}",
-			"capAdd": ["SYS_NICE"], "securityOpt": ["label=disable"], "init": true, "containerUser": "dev", "containerEnv": {"Q": "it's $5", "N": "a\nb"}, "updateRemoteUserUID": false,
-			"mounts": ["type=volume,src=v-${devcontainerId},dst=/v,readonly", {"type": "bind", "source": "${localWorkspaceFolder}/x", "target": "/x"}, "type=tmpfs,target=/t"]}`,
+		".devcontainer/devcontainer.json": `{"name": "x", "dockerComposeFile": ["../compose.yaml", "extra.yaml"], "service": "app", ` +
+			`"runServices": ["db"], "workspaceFolder": "/w/${localWorkspaceFolderBasename}",
+			"capAdd": ["SYS_NICE"], "securityOpt": ["label=disable"], "init": true, "containerUser": "dev", "containerEnv": {"Q": "it's $5", "N": ` +
+			`"a\nb"}, "updateRemoteUserUID": false,
+			"mounts": ["type=volume,src=v-${devcontainerId},dst=/v,readonly", {"type": "bind", "source": "${localWorkspaceFolder}/x", "target": ` +
+			`"/x"}, "type=tmpfs,target=/t"]}`,
 		".env":   "TAG=9\nEMPTY=\n",
 		"a.env":  "# first\nFROM_FILE=file\nBOTH=file\nexport QUOTED=\"two words\"\n",
 		"b.env":  "FROM_FILE=second\nSBX_SET\n",
@@ -98,14 +103,18 @@ services:
     hostname: "h-${TAG}"
 `},
 	"built": {
-		".devcontainer/devcontainer.json":  `{"dockerComposeFile": "docker-compose.yml", "service": "app", "workspaceFolder": "/w", "updateRemoteUserUID": false, "remoteEnv": {"A": null}, "overrideCommand": true, "privileged": true}`,
-		".devcontainer/docker-compose.yml": "services:\n  app:\n    build: {context: .., dockerfile: docker/Dockerfile, target: one, args: {V: '1'}}\n    volumes: ['..:/w:cached']\n    command: sleep infinity\n    profiles: []\n",
-		"docker/Dockerfile":                "ARG V=2\nFROM pretended:$V AS one\nUSER someone\nFROM scratch\n"},
+		".devcontainer/devcontainer.json": `{"dockerComposeFile": "docker-compose.yml", "service": "app", "workspaceFolder": "/w", ` +
+			`"updateRemoteUserUID": false, "remoteEnv": {"A": null}, "overrideCommand": true, "privileged": true}`,
+		".devcontainer/docker-compose.yml": "services:\n  app:\n    build: {context: .., dockerfile: docker/Dockerfile, target: one, args: {V: " +
+			"'1'}}\n    volumes: ['..:/w:cached']\n    command: sleep infinity\n    profiles: []\n",
+		"docker/Dockerfile": "ARG V=2\nFROM pretended:$V AS one\nUSER someone\nFROM scratch\n"},
 	"nothing of its own": {
-		".devcontainer/devcontainer.json":           `{"dockerComposeFile": ["c.yml"], "service": "a-b", "workspaceFolder": "/", "updateRemoteUserUID": false, "overrideCommand": false, "features": {"./f": {}}}`,
-		".devcontainer/f/devcontainer-feature.json": `{"id": "f", "version": "1.0.0", "name": "F", "entrypoint": "/f.sh", "capAdd": ["NET_RAW"], "mounts": [{"type": "volume", "source": "fv", "target": "/fv"}]}`,
-		".devcontainer/f/install.sh":                "",
-		".devcontainer/c.yml":                       "version: '2.4'\nservices:\n  a-b: {image: 'pretended:1'}\n"},
+		".devcontainer/devcontainer.json": `{"dockerComposeFile": ["c.yml"], "service": "a-b", "workspaceFolder": "/", ` +
+			`"updateRemoteUserUID": false, "overrideCommand": false, "features": {"./f": {}}}`,
+		".devcontainer/f/devcontainer-feature.json": `{"id": "f", "version": "1.0.0", "name": "F", "entrypoint": "/f.sh", "capAdd": ` +
+			`["NET_RAW"], "mounts": [{"type": "volume", "source": "fv", "target": "/fv"}]}`,
+		".devcontainer/f/install.sh": "",
+		".devcontainer/c.yml":        "version: '2.4'\nservices:\n  a-b: {image: 'pretended:1'}\n"},
 }
 
 // What Compose would be asked to start is what the reference CLI asks it, word
@@ -288,14 +297,16 @@ func TestComposeFilesThatAreMissing(t *testing.T) {
 	const head = `{"dockerComposeFile": ["a.yml", "b.yml", "../../outside.yml"], "service": "app", "workspaceFolder": "/"}`
 	dir := write(t, map[string]string{
 		".devcontainer/devcontainer.json": head,
-		".devcontainer/a.yml":             "services:\n  app:\n    image: pretended:1\n    env_file: no.env\n    extends: {file: gone.yml, service: x}\n    profiles: [dev]\n    environment: [A=1]\n",
+		".devcontainer/a.yml": "services:\n  app:\n    image: pretended:1\n    env_file: no.env\n" +
+			"    extends: {file: gone.yml, service: x}\n    profiles: [dev]\n    environment: [A=1]\n",
 	})
 	got, err := compute(t, dir, filepath.Join(dir, ".devcontainer", "devcontainer.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	said := strings.Join(got.Unknown, "\n")
-	for _, want := range []string{"the Compose file b.yml: there is none", "../../outside.yml: it lies outside", "gone.yml, which a Compose file extends", "env_file no.env", "it has profiles"} {
+	for _, want := range []string{"the Compose file b.yml: there is none", "../../outside.yml: it lies outside",
+		"gone.yml, which a Compose file extends", "env_file no.env", "it has profiles"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("not said: %s\n%s", want, said)
 		}
@@ -319,10 +330,12 @@ func TestComposeOnTheEngine(t *testing.T) {
 		testenv.Missing(t, "the image debian:bookworm-slim", err.Error())
 	}
 	dir := write(t, map[string]string{
-		".devcontainer/devcontainer.json": `{"dockerComposeFile": "c.yml", "service": "app", "workspaceFolder": "/", "updateRemoteUserUID": false, "remoteUser": "root", "capAdd": ["SYS_NICE"],
+		".devcontainer/devcontainer.json": `{"dockerComposeFile": "c.yml", "service": "app", "workspaceFolder": "/", "updateRemoteUserUID": ` +
+			`false, "remoteUser": "root", "capAdd": ["SYS_NICE"],
 			"containerEnv": {"OVER": "file"}, "mounts": ["type=bind,source=${localWorkspaceFolder}/data,target=/data,readonly"]}`,
-		".devcontainer/c.yml": "services:\n  app:\n    image: debian:bookworm-slim\n    command: sleep infinity\n    cap_add: [NET_RAW]\n    environment: {OVER: service, ONLY: service}\n    user: '1000'\n    network_mode: none\n    volumes: ['../data:/shown:ro']\n",
-		"data/x":              "",
+		".devcontainer/c.yml": "services:\n  app:\n    image: debian:bookworm-slim\n    command: sleep infinity\n    cap_add: [NET_RAW]\n" +
+			"    environment: {OVER: service, ONLY: service}\n    user: '1000'\n    network_mode: none\n    volumes: ['../data:/shown:ro']\n",
+		"data/x": "",
 	})
 	config := filepath.Join(dir, ".devcontainer", "devcontainer.json")
 	got, err := compute(t, dir, config)
@@ -364,7 +377,8 @@ func TestComposeOnTheEngine(t *testing.T) {
 	}
 	c := list[0]
 	service := got.Compose.Service
-	if c.Config.User != service.Get("user") || c.Config.Image != service.Get("image") || c.HostConfig.NetworkMode != service.Get("network_mode") {
+	if c.Config.User != service.Get("user") || c.Config.Image != service.Get("image") ||
+		c.HostConfig.NetworkMode != service.Get("network_mode") {
 		t.Errorf("%+v is not %v", c, service)
 	}
 	has := func(name string) bool {
@@ -396,14 +410,17 @@ func FuzzCompose(f *testing.F) {
 			}
 		}
 	}
-	f.Add(`{"dockerComposeFile": "c.yml", "service": "a"}`, "services: {a: &x {env_file: [{path: [b]}, e, {}], volumes: [{source: .}, ~], build: ~, extends: *x, environment: [A, B=$C]}}\n")
+	f.Add(`{"dockerComposeFile": "c.yml", "service": "a"}`,
+		"services: {a: &x {env_file: [{path: [b]}, e, {}], volumes: [{source: .}, ~], build: ~, extends: *x, environment: [A, B=$C]}}\n")
 	f.Fuzz(func(t *testing.T, config, text string) {
-		tree := devcontainer.Memory{".devcontainer/devcontainer.json": config, ".devcontainer/c.yml": text, "compose.yaml": text, ".devcontainer/extra.yaml": text, ".devcontainer/docker-compose.yml": text, "e": "A=1\n", ".env": "C"}
+		tree := devcontainer.Memory{".devcontainer/devcontainer.json": config, ".devcontainer/c.yml": text, "compose.yaml": text,
+			".devcontainer/extra.yaml": text, ".devcontainer/docker-compose.yml": text, "e": "A=1\n", ".env": "C"}
 		p, err := devcontainer.Load(tree, ".devcontainer/devcontainer.json", ".devcontainer/devcontainer.json")
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := effective.Compute(p, effective.Options{Host: effective.Host{Workspace: "/x/y", Config: "/x/y/.devcontainer/devcontainer.json"}})
+		got, err := effective.Compute(p,
+			effective.Options{Host: effective.Host{Workspace: "/x/y", Config: "/x/y/.devcontainer/devcontainer.json"}})
 		if err != nil || got.Compose == nil {
 			return
 		}

@@ -25,7 +25,8 @@ func compute(t *testing.T, dir, config string) (*effective.Result, error) {
 	err := devcontainer.Open(config, func(p *devcontainer.Project) error {
 		var err error
 		result, err = effective.Compute(p, effective.Options{
-			Host:  effective.Host{Workspace: dir, Config: config, Env: map[string]string{"SBX_SET": "value of the host", "HOME": "/home/x", "PATH": os.Getenv("PATH")}},
+			Host: effective.Host{Workspace: dir, Config: config,
+				Env: map[string]string{"SBX_SET": "value of the host", "HOME": "/home/x", "PATH": os.Getenv("PATH")}},
 			Image: func(string, bool) (effective.Image, error) { return pretended, nil },
 		})
 		return err
@@ -36,10 +37,13 @@ func compute(t *testing.T, dir, config string) (*effective.Result, error) {
 // pretended is what every image is said to be, to us and to the reference CLI.
 var pretended = effective.Image{
 	Labels: map[string]string{"devcontainer.metadata": `[
-		{"id": "ghcr.io/a/first:1", "capAdd": ["SYS_PTRACE"], "mounts": ["type=volume,source=a-${devcontainerId},target=/a"], "entrypoint": "/usr/local/share/init.sh",
+		{"id": "ghcr.io/a/first:1", "capAdd": ["SYS_PTRACE"], "mounts": ["type=volume,source=a-${devcontainerId},target=/a"], ` +
+		`"entrypoint": "/usr/local/share/init.sh",
 		 "onCreateCommand": "from the image", "customizations": {"vscode": {"extensions": ["a.b"]}}},
-		{"remoteUser": "imageuser", "containerEnv": {"FROM": "image", "HOST": "${localEnv:SBX_SET}"}, "forwardPorts": [3000, "db:1"], "init": true, "waitFor": "postCreateCommand",
-		 "hostRequirements": {"cpus": 2, "memory": "1gb", "gpu": "optional"}, "portsAttributes": {"3000": {"label": "i"}}, "overrideCommand": true}
+		{"remoteUser": "imageuser", "containerEnv": {"FROM": "image", "HOST": "${localEnv:SBX_SET}"}, "forwardPorts": [3000, "db:1"], "init": ` +
+		`true, "waitFor": "postCreateCommand",
+		 "hostRequirements": {"cpus": 2, "memory": "1gb", "gpu": "optional"}, "portsAttributes": {"3000": {"label": ` +
+		`"i"}}, "overrideCommand": true}
 	]`},
 	Cmd: []string{"sh"},
 }
@@ -50,14 +54,17 @@ func pretend(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	inspected, err := json.Marshal([]any{map[string]any{"Id": "sha256:1", "Architecture": "amd64", "Os": "linux",
-		"Config": map[string]any{"User": "imageuser", "Labels": pretended.Labels, "Env": []string{}, "Entrypoint": pretended.Entrypoint, "Cmd": pretended.Cmd}}})
+		"Config": map[string]any{"User": "imageuser", "Labels": pretended.Labels, "Env": []string{}, "Entrypoint": pretended.Entrypoint,
+			"Cmd": pretended.Cmd}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "image.json"), inspected, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	script := "#!/bin/sh\necho \"$*\" >>" + dir + "/asked\n[ \"$1\" != run ] || { printf '%s\\0' \"$@\" >" + dir + "/run; exit 1; }\n[ \"$1\" != compose ] || exit 1\ncase \"$*\" in\n  *inspect*) cat " + dir + "/image.json ;;\n  *version*) echo 28.2.2 ;;\n  ps* | info* | build*) ;;\n  *) exit 1 ;;\nesac\n"
+	script := "#!/bin/sh\necho \"$*\" >>" + dir + "/asked\n[ \"$1\" != run ] || { printf '%s\\0' \"$@\" >" + dir +
+		"/run; exit 1; }\n[ \"$1\" != compose ] || exit 1\ncase \"$*\" in\n  *inspect*) cat " + dir +
+		"/image.json ;;\n  *version*) echo 28.2.2 ;;\n  ps* | info* | build*) ;;\n  *) exit 1 ;;\nesac\n"
 	name := filepath.Join(dir, "docker")
 	if err := os.WriteFile(name, []byte(script), 0o755); err != nil {
 		t.Fatal(err)
@@ -154,38 +161,59 @@ func write(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-const featureA = `{"id": "a", "version": "1.0.0", "name": "A", "installsAfter": ["./c"], "privileged": true, "capAdd": ["SYS_PTRACE", "NET_RAW"],
+const featureA = `{"id": "a", "version": "1.0.0", "name": "A", "installsAfter": ["./c"], "privileged": true, ` +
+	`"capAdd": ["SYS_PTRACE", "NET_RAW"],
 	"mounts": [{"source": "a-${devcontainerId}", "target": "/a", "type": "volume"}], "postCreateCommand": {"a": "one", "b": ["two"]},
 	"containerEnv": {"A": "not merged"}, "customizations": {"vscode": {"settings": {"x": "${localEnv:SBX_SET}"}}, "jetbrains": {"y": 1}}}`
 
 var projects = map[string]map[string]string{
 	"everything": {".devcontainer/devcontainer.json": `{
-		"name": "x", "image": "pretended:1", "capAdd": ["NET_RAW", "SYS_ADMIN"], "securityOpt": ["seccomp=unconfined"], "init": false, "privileged": false,
+		"name": "x", "image": "pretended:1", "capAdd": ["NET_RAW", "SYS_ADMIN"], "securityOpt": ["seccomp=unconfined"], ` +
+		`"init": false, "privileged": false,
 		"mounts": ["source=b,dst=/a,type=volume", {"type": "bind", "source": "${localWorkspaceFolder}/x", "target": "/x", "readonly": true}],
-		"containerEnv": {"FROM": "file", "ID": "${devcontainerId}", "LATER": "${containerEnv:PATH}"}, "remoteEnv": {"A": null, "P": "${containerEnv:PATH}:/x"},
-		"forwardPorts": [3000, "localhost:3000", "db:1", 4000], "portsAttributes": {"3000": {"label": "f"}}, "onCreateCommand": ["a", "b"], "postStartCommand": "",
-		"customizations": {"vscode": {"extensions": ["c.d"]}}, "hostRequirements": {"cpus": 4, "storage": "32gb", "gpu": {"cores": 100}}, "runArgs": ["--rm", "-e", "X=${localEnv:HOME}"],
-		"overrideCommand": false, "updateRemoteUserUID": false, "shutdownAction": "none", "appPort": [8080, "9000:9000"], "unknown": {"deep": ["${localWorkspaceFolderBasename}"]}, "remoteUser": ""
+		"containerEnv": {"FROM": "file", "ID": "${devcontainerId}", "LATER": "${containerEnv:PATH}"}, "remoteEnv": {"A": null, ` +
+		`"P": "${containerEnv:PATH}:/x"},
+		"forwardPorts": [3000, "localhost:3000", "db:1", 4000], "portsAttributes": {"3000": {"label": "f"}}, "onCreateCommand": ["a", ` +
+		`"b"], "postStartCommand": "",
+		"customizations": {"vscode": {"extensions": ["c.d"]}}, "hostRequirements": {"cpus": 4, "storage": "32gb", "gpu": {"cores": 100}}, ` +
+		`"runArgs": ["--rm", "-e", "X=${localEnv:HOME}"],
+		"overrideCommand": false, "updateRemoteUserUID": false, "shutdownAction": "none", "appPort": [8080, "9000:9000"], "unknown": {"deep": ` +
+		`["${localWorkspaceFolderBasename}"]}, "remoteUser": ""
 	}`},
-	"variables": {".devcontainer/devcontainer.json": `{"image": "pretended:1", "name": "${localEnv:NOPE:http://x} ${env:SBX_SET} ${localEnv:NOPE} ${nothing} ${containerWorkspaceFolderBasename} ${} ${a${localEnv:SBX_SET}}",
-		"workspaceFolder": "/w/${localWorkspaceFolderBasename}", "workspaceMount": "type=bind,source=${localWorkspaceFolder},target=${containerWorkspaceFolder}"}`},
-	"only a folder":           {".devcontainer/devcontainer.json": `{"image": "pretended:1", "workspaceFolder": "/elsewhere"}`},
-	"no mount":                {".devcontainer.json": `{"image": "pretended:1", "workspaceFolder": "/w", "workspaceMount": ""}`},
-	"legacy":                  {".devcontainer/devcontainer.json": `{"image": "pretended:1", "extensions": ["a.b"], "settings": {"k": 1}, "devPort": 1, "customizations": {"vscode": {"settings": {"k": 2}, "extensions": ["c.d"]}}}`},
-	"a name given twice":      {".devcontainer/devcontainer.json": `{"image": "pretended:1", "init": true, "capAdd": ["A"], "capAdd": ["B", "B"], "privileged": "false"}`},
+	"variables": {
+		".devcontainer/devcontainer.json": `{"image": "pretended:1", "name": "${localEnv:NOPE:http://x} ${env:SBX_SET} ${localEnv:NOPE} ` +
+			`${nothing} ${containerWorkspaceFolderBasename} ${} ${a${localEnv:SBX_SET}}",
+		"workspaceFolder": "/w/${localWorkspaceFolderBasename}", "workspaceMount": ` +
+			`"type=bind,source=${localWorkspaceFolder},target=${containerWorkspaceFolder}"}`},
+	"only a folder": {".devcontainer/devcontainer.json": `{"image": "pretended:1", "workspaceFolder": "/elsewhere"}`},
+	"no mount":      {".devcontainer.json": `{"image": "pretended:1", "workspaceFolder": "/w", "workspaceMount": ""}`},
+	"legacy": {
+		".devcontainer/devcontainer.json": `{"image": "pretended:1", "extensions": ["a.b"], "settings": {"k": 1}, "devPort": 1, ` +
+			`"customizations": {"vscode": {"settings": {"k": 2}, "extensions": ["c.d"]}}}`},
+	"a name given twice": {
+		".devcontainer/devcontainer.json": `{"image": "pretended:1", "init": true, "capAdd": ["A"], "capAdd": ["B", ` +
+			`"B"], "privileged": "false"}`},
 	"a variable without name": {".devcontainer/devcontainer.json": `{"image": "pretended:1", "name": "${localEnv}"}`},
 	"Features": {".devcontainer/devcontainer.json": `{"image": "pretended:1", "features": {"./a": {}, "./b": "2", "./c": true}}`,
 		".devcontainer/a/devcontainer-feature.json": featureA, ".devcontainer/a/install.sh": "",
-		".devcontainer/b/devcontainer-feature.json": `{"id": "b", "version": "1.0.0", "onCreateCommand": "b", "init": true, "dependsOn": {"./d": {}}}`, ".devcontainer/b/install.sh": "",
-		".devcontainer/c/devcontainer-feature.json": `{"id": "c", "version": "1.0.0", "onCreateCommand": "c", "entrypoint": "/c.sh", "extensions": ["old.one"]}`, ".devcontainer/c/install.sh": "",
+		".devcontainer/b/devcontainer-feature.json": `{"id": "b", "version": "1.0.0", "onCreateCommand": "b", "init": true, "dependsOn": ` +
+			`{"./d": {}}}`, ".devcontainer/b/install.sh": "",
+		".devcontainer/c/devcontainer-feature.json": `{"id": "c", "version": "1.0.0", "onCreateCommand": "c", "entrypoint": "/c.sh", ` +
+			`"extensions": ["old.one"]}`, ".devcontainer/c/install.sh": "",
 		".devcontainer/d/devcontainer-feature.json": `{"id": "d", "version": "1.0.0", "onCreateCommand": "d"}`, ".devcontainer/d/install.sh": ""},
-	"order of Features": {".devcontainer/devcontainer.json": `{"image": "pretended:1", "features": {"./z": {}, "./b-1": {}, "./b1": {}, "./B": {}}, "overrideFeatureInstallOrder": ["./z"]}`,
+	"order of Features": {
+		".devcontainer/devcontainer.json": `{"image": "pretended:1", "features": {"./z": {}, "./b-1": {}, "./b1": {}, "./B": {}}, ` +
+			`"overrideFeatureInstallOrder": ["./z"]}`,
 		".devcontainer/z/devcontainer-feature.json": `{"id": "z", "version": "1.0.0", "onCreateCommand": "z"}`, ".devcontainer/z/install.sh": "",
-		".devcontainer/b-1/devcontainer-feature.json": `{"id": "b-1", "version": "1.0.0", "onCreateCommand": "b-1"}`, ".devcontainer/b-1/install.sh": "",
-		".devcontainer/b1/devcontainer-feature.json": `{"id": "b1", "version": "1.0.0", "onCreateCommand": "b1"}`, ".devcontainer/b1/install.sh": "",
-		".devcontainer/B/devcontainer-feature.json": `{"id": "b", "version": "1.0.0", "onCreateCommand": "B"}`, ".devcontainer/B/install.sh": ""},
-	"Dockerfile": {".devcontainer/devcontainer.json": `{"build": {"dockerfile": "../Dockerfile", "target": "one", "args": {"V": "1"}}, "image": "ignored"}`,
-		"Dockerfile": "ARG V\nFROM pretended:$V AS one\nUSER someone\nFROM scratch\n"},
+		".devcontainer/b-1/devcontainer-feature.json": `{"id": "b-1", "version": "1.0.0", "onCreateCommand": "b-1"}`,
+		".devcontainer/b-1/install.sh":                "",
+		".devcontainer/b1/devcontainer-feature.json":  `{"id": "b1", "version": "1.0.0", "onCreateCommand": "b1"}`,
+		".devcontainer/b1/install.sh":                 "",
+		".devcontainer/B/devcontainer-feature.json":   `{"id": "b", "version": "1.0.0", "onCreateCommand": "B"}`,
+		".devcontainer/B/install.sh":                  ""},
+	"Dockerfile": {
+		".devcontainer/devcontainer.json": `{"build": {"dockerfile": "../Dockerfile", "target": "one", "args": {"V": "1"}}, "image": "ignored"}`,
+		"Dockerfile":                      "ARG V\nFROM pretended:$V AS one\nUSER someone\nFROM scratch\n"},
 }
 
 // The merged configuration is the reference CLI's, property by property.
@@ -266,7 +294,9 @@ func TestRunLineEqualsTheReferenceCLI(t *testing.T) {
 			docker := pretend(t)
 			files := projects[name]
 			if name == "a mount without a target" {
-				files = map[string]string{".devcontainer/devcontainer.json": `{"image": "pretended:1", "mounts": [{"type": "tmpfs"}], "overrideCommand": false, "updateRemoteUserUID": false}`}
+				files = map[string]string{
+					".devcontainer/devcontainer.json": `{"image": "pretended:1", "mounts": [{"type": "tmpfs"}], "overrideCommand": false, ` +
+						`"updateRemoteUserUID": false}`}
 			}
 			dir := write(t, files)
 			config := filepath.Join(dir, ".devcontainer", "devcontainer.json")
@@ -277,7 +307,8 @@ func TestRunLineEqualsTheReferenceCLI(t *testing.T) {
 					t.Fatal(err)
 				}
 			} else if name == "only a folder" {
-				if err := os.WriteFile(config, []byte(`{"image": "pretended:1", "workspaceFolder": "/elsewhere", "updateRemoteUserUID": false}`), 0o644); err != nil {
+				if err := os.WriteFile(config, []byte(`{"image": "pretended:1", "workspaceFolder": "/elsewhere", "updateRemoteUserUID": false}`),
+					0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -318,7 +349,8 @@ func TestCorpusEqualsTheReferenceCLI(t *testing.T) {
 	}
 	seen, compared := 0, 0
 	err := filepath.WalkDir(corpus, func(file string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(file, ".json") || !strings.Contains(filepath.Base(file), "devcontainer") && !strings.Contains(file, "__scenarios__") {
+		if err != nil || d.IsDir() || !strings.HasSuffix(file, ".json") || !strings.Contains(filepath.Base(file), "devcontainer") &&
+			!strings.Contains(file, "__scenarios__") {
 			return err
 		}
 		src, err := os.ReadFile(file)
@@ -333,7 +365,8 @@ func TestCorpusEqualsTheReferenceCLI(t *testing.T) {
 		if seen++; seen%every != 0 {
 			return nil
 		}
-		for _, name := range []string{"features", "overrideFeatureInstallOrder", "build", "dockerFile", "context", "dockerComposeFile", "service"} {
+		for _, name := range []string{"features", "overrideFeatureInstallOrder", "build", "dockerFile", "context",
+			"dockerComposeFile", "service"} {
 			delete(config, name)
 		}
 		config["image"] = "pretended:1"

@@ -21,18 +21,19 @@ import (
 func rightsOf(p *devcontainer.Project) map[string]bool {
 	root := p.Config.Root
 	places := map[string]bool{}
-	for _, r := range rights.List(rights.Sources{Config: p.Config, Args: rights.RunOptions.Parse(root.Member("runArgs")), Metadata: func(id string) *jsonc.Document {
-		name, ok := p.Path(path.Join(id, devcontainer.FeatureName))
-		if !ok {
-			return nil
-		}
-		src, err := p.Tree.Read(name)
-		if err != nil {
-			return nil
-		}
-		doc, _ := jsonc.Parse(name, src)
-		return doc
-	}}) {
+	for _, r := range rights.List(rights.Sources{Config: p.Config, Args: rights.RunOptions.Parse(root.Member("runArgs")),
+		Metadata: func(id string) *jsonc.Document {
+			name, ok := p.Path(path.Join(id, devcontainer.FeatureName))
+			if !ok {
+				return nil
+			}
+			src, err := p.Tree.Read(name)
+			if err != nil {
+				return nil
+			}
+			doc, _ := jsonc.Parse(name, src)
+			return doc
+		}}) {
 		line, column := r.Place.Doc.Position(r.Place.Start)
 		places[fmt.Sprintf("%s:%d:%d", r.Place.Doc.File, line, column)] = true
 	}
@@ -82,11 +83,15 @@ func disagree(t *testing.T, config string) (missing []string, compared int) {
 func TestRightsAreThoseOfTheEffectiveConfiguration(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		".devcontainer/devcontainer.json": `{"image": "a:1", "privileged": true, "capAdd": ["SYS_ADMIN"], "containerEnv": {"A": "b"}, "remoteEnv": {"C": "d", "E": null},
-			"mounts": ["type=bind,source=/a,target=/b", {"type": "bind", "source": "/c", "target": "/d"}], "features": {"./tool": {}}, "containerUser": "dev"}`,
-		".devcontainer/tool/devcontainer-feature.json": `{"id": "tool", "version": "1.0.0", "name": "T", "privileged": true, "capAdd": ["NET_RAW"], "securityOpt": ["label=disable"],
+		".devcontainer/devcontainer.json": `{"image": "a:1", "privileged": true, "capAdd": ["SYS_ADMIN"], "containerEnv": {"A": "b"}, ` +
+			`"remoteEnv": {"C": "d", "E": null},
+			"mounts": ["type=bind,source=/a,target=/b", {"type": "bind", "source": "/c", "target": "/d"}], "features": {"./tool": ` +
+			`{}}, "containerUser": "dev"}`,
+		".devcontainer/tool/devcontainer-feature.json": `{"id": "tool", "version": "1.0.0", "name": "T", "privileged": true, "capAdd": ` +
+			`["NET_RAW"], "securityOpt": ["label=disable"],
 			"mounts": ["type=bind,source=/tmp/.X11-unix,target=/tmp/.X11-unix"], "dependsOn": {"./other": {}}}`,
-		".devcontainer/other/devcontainer-feature.json": `{"id": "other", "version": "1.0.0", "name": "O", "mounts": [{"type": "bind", "source": "/", "target": "/host"}]}`,
+		".devcontainer/other/devcontainer-feature.json": `{"id": "other", "version": "1.0.0", "name": "O", "mounts": [{"type": "bind", ` +
+			`"source": "/", "target": "/host"}]}`,
 	} {
 		full := filepath.Join(dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(full), 0o755), os.WriteFile(full, []byte(text), 0o644)); err != nil {

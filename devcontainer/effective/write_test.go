@@ -12,11 +12,13 @@ func TestWriteText(t *testing.T) {
 		return []Origin{{Source: "devcontainer.json", File: file, Line: line, Column: 3}}
 	}
 	r := &Result{
-		Configuration: Object{{"image", "debian:12"}, {"mounts", []any{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"}}, {"name", strings.Repeat("x", 100)}},
-		Origins:       map[string][]Origin{"/mounts/10": origin("b.json", 9), "/mounts/2": origin("a.json", 2), "/image": origin("a.json", 1), "/name": nil},
-		Folder:        "/workspaces/x",
-		Run:           []string{"docker", "run", "--name", "it's", "-e", "A=", "debian:12", "sleep", "infinity"},
-		Unknown:       []string{"the label of the image"},
+		Configuration: Object{{"image", "debian:12"}, {"mounts", []any{"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"}},
+			{"name", strings.Repeat("x", 100)}},
+		Origins: map[string][]Origin{"/mounts/10": origin("b.json", 9), "/mounts/2": origin("a.json", 2),
+			"/image": origin("a.json", 1), "/name": nil},
+		Folder:  "/workspaces/x",
+		Run:     []string{"docker", "run", "--name", "it's", "-e", "A=", "debian:12", "sleep", "infinity"},
+		Unknown: []string{"the label of the image"},
 	}
 	var out bytes.Buffer
 	if err := r.WriteText(&out); err != nil {
@@ -39,7 +41,8 @@ not known:
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	text, err := json.Marshal(r.Form())
-	if err != nil || !strings.HasPrefix(string(text), `{"schemaVersion":1,"configuration":{"image":"debian:12",`) || !strings.HasSuffix(string(text), `"compose":null,"unknown":["the label of the image"]}`) {
+	if err != nil || !strings.HasPrefix(string(text), `{"schemaVersion":1,"configuration":{"image":"debian:12",`) ||
+		!strings.HasSuffix(string(text), `"compose":null,"unknown":["the label of the image"]}`) {
 		t.Errorf("%s %v", text, err)
 	}
 }

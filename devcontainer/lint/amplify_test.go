@@ -42,13 +42,15 @@ func repeated(n int, format func(i int) string) string {
 
 func builtFrom(dockerfile string) func() devcontainer.Memory {
 	return func() devcontainer.Memory {
-		return devcontainer.Memory{configName: `{"build": {"dockerfile": "Dockerfile"}, "remoteUser": "dev"}`, ".devcontainer/Dockerfile": dockerfile}
+		return devcontainer.Memory{configName: `{"build": {"dockerfile": "Dockerfile"}, "remoteUser": "dev"}`,
+			".devcontainer/Dockerfile": dockerfile}
 	}
 }
 
 func composedOf(text string, more ...string) func() devcontainer.Memory {
 	return func() devcontainer.Memory {
-		out := devcontainer.Memory{configName: `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/w"}`, ".devcontainer/c.yaml": text}
+		out := devcontainer.Memory{configName: `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/w"}`,
+			".devcontainer/c.yaml": text}
 		for i := 0; i+1 < len(more); i += 2 {
 			out[".devcontainer/"+more[i]] = more[i+1]
 		}
@@ -64,95 +66,175 @@ func hostiles() []hostile {
 	big := strings.Repeat("x", 500_000)
 	line := big[:60_000] // BuildKit reads no longer lines
 	return []hostile{
-		{"ENV doubles itself", builtFrom("FROM a:1\nENV A0=xxxxxxxxxx\n" + repeated(39, func(i int) string { return fmt.Sprintf("ENV A%d=${A%d}${A%d}\n", i+1, i, i) })), "SBX109"},
-		{"ARG doubles itself", builtFrom("ARG A0=xxxxxxxxxx\n" + repeated(39, func(i int) string { return fmt.Sprintf("ARG A%d=${A%d}${A%d}\n", i+1, i, i) }) + "FROM a:1\n"), "SBX109"},
-		{"ARG of a stage doubles itself", builtFrom("FROM a:1\nARG A0=xxxxxxxxxx\n" + repeated(39, func(i int) string { return fmt.Sprintf("ARG A%d=${A%d}${A%d}\n", i+1, i, i) })), "SBX109"},
-		{"ENV replaces each letter", builtFrom("FROM a:1\nENV A0=xxxxxxxxxx\n" + repeated(12, func(i int) string { return fmt.Sprintf("ENV A%d=${A%d//x/${A%d}}\n", i+1, i, i) })), "SBX109"},
-		{"a pattern that searches long", builtFrom("FROM a:1\nENV A=" + strings.Repeat("a", 30000) + "\nENV B=${A//*a*a*a*a*a*b/c}\nENV C=${A##*a*a*a*a*b}\n"), "SBX109"},
+		{"ENV doubles itself",
+			builtFrom("FROM a:1\nENV A0=xxxxxxxxxx\n" +
+				repeated(39, func(i int) string { return fmt.Sprintf("ENV A%d=${A%d}${A%d}\n", i+1, i, i) })), "SBX109"},
+		{"ARG doubles itself",
+			builtFrom("ARG A0=xxxxxxxxxx\n" + repeated(39, func(i int) string { return fmt.Sprintf("ARG A%d=${A%d}${A%d}\n", i+1, i, i) }) +
+				"FROM a:1\n"), "SBX109"},
+		{"ARG of a stage doubles itself",
+			builtFrom("FROM a:1\nARG A0=xxxxxxxxxx\n" +
+				repeated(39, func(i int) string { return fmt.Sprintf("ARG A%d=${A%d}${A%d}\n", i+1, i, i) })), "SBX109"},
+		{"ENV replaces each letter",
+			builtFrom("FROM a:1\nENV A0=xxxxxxxxxx\n" +
+				repeated(12, func(i int) string { return fmt.Sprintf("ENV A%d=${A%d//x/${A%d}}\n", i+1, i, i) })), "SBX109"},
+		{"a pattern that searches long",
+			builtFrom("FROM a:1\nENV A=" + strings.Repeat("a", 30000) + "\nENV B=${A//*a*a*a*a*a*b/c}\nENV C=${A##*a*a*a*a*b}\n"), "SBX109"},
 		{"a large value many times", builtFrom("FROM a:1\nENV A=" + line + "\nENV B=" + strings.Repeat("$A", 30_000) + "\n"), "SBX109"},
-		{"a large value in many variables", builtFrom("FROM a:1\nENV A=" + line + "\n" + repeated(15_000, func(i int) string { return fmt.Sprintf("ENV B%d=$A\n", i) })), "SBX109"},
-		{"a large value in commands", builtFrom("FROM a:1\nENV A=" + line + "\n" + repeated(20_000, func(int) string { return "RUN echo $A $A\n" })), "SBX109"},
-		{"a large value in COPY --from", builtFrom("FROM a:1\nENV A=" + line + "\n" + repeated(20_000, func(int) string { return "COPY --from=$A$A x y\n" })), "SBX109"},
-		{"a large value in COPY", builtFrom("FROM a:1\nENV A=" + line + "\n" + repeated(20_000, func(int) string { return "COPY $A.sh$A.sh /\n" }) + "ENTRYPOINT [\"/sbx-init\"]\n"), "SBX109"},
+		{"a large value in many variables",
+			builtFrom("FROM a:1\nENV A=" + line + "\n" + repeated(15_000, func(i int) string { return fmt.Sprintf("ENV B%d=$A\n", i) })), "SBX109"},
+		{"a large value in commands",
+			builtFrom("FROM a:1\nENV A=" + line + "\n" + repeated(20_000, func(int) string { return "RUN echo $A $A\n" })), "SBX109"},
+		{"a large value in COPY --from",
+			builtFrom("FROM a:1\nENV A=" + line + "\n" + repeated(20_000, func(int) string { return "COPY --from=$A$A x y\n" })), "SBX109"},
+		{"a large value in COPY",
+			builtFrom("FROM a:1\nENV A=" + line + "\n" + repeated(20_000, func(int) string { return "COPY $A.sh$A.sh /\n" }) +
+				"ENTRYPOINT [\"/sbx-init\"]\n"), "SBX109"},
 		{"20,000 stages", builtFrom(repeated(20_000, func(i int) string { return fmt.Sprintf("FROM a:1 AS s%d\n", i) })), "SBX109"},
-		{"a chain of 20,000 stages", builtFrom("FROM a:1 AS s0\n" + repeated(20_000, func(i int) string { return fmt.Sprintf("FROM s%d AS s%d\nENTRYPOINT [\"/sbx-init\"]\n", i, i+1) })), "SBX109"},
-		{"many stages on a long one", builtFrom("FROM debian:13 AS s0\n" + repeated(10_000, func(i int) string { return fmt.Sprintf("RUN useradd u%d && pip install x\n", i) }) +
-			repeated(900, func(i int) string { return fmt.Sprintf("FROM s0 AS l%d\nRUN a\n", i) }) + "FROM a:1\n" + repeated(900, func(i int) string { return fmt.Sprintf("COPY --from=l%d a /\n", i) })), "SBX109"},
-		{"owners that no step makes", builtFrom("FROM debian:13\n" + repeated(15_000, func(i int) string { return fmt.Sprintf("RUN echo v%d\nCOPY --chown=u%d a /b\n", i, i) })), "SBX703"},
-		{"owners that late steps make", builtFrom("FROM debian:13\n" + repeated(15_000, func(i int) string { return fmt.Sprintf("RUN useradd u%d\n", 14_999-i) }) +
-			repeated(15_000, func(i int) string { return fmt.Sprintf("COPY --chown=u%d a /b\n", i) })), ""},
-		{"names near many others", builtFrom("FROM a:1\n" + repeated(15_000, func(i int) string { return fmt.Sprintf("ENV ABCD%d=x\nLABEL x=$ABED%d\n", i, i) })), "SBX740"},
-		{"one ENV of many variables", builtFrom("FROM a:1\nENV" + repeated(20_000, func(i int) string { return fmt.Sprintf(" A%d=$A%d \\\n", i, i+1) }) + " B=c\n"), ""},
-		{"one ENV of many long names", builtFrom("FROM a:1\nENV" + repeated(45_000, func(i int) string { return fmt.Sprintf(" VARIABLE_%d=x \\\n", i) }) +
-			" B=c\n"), ""},
+		{"a chain of 20,000 stages",
+			builtFrom("FROM a:1 AS s0\n" +
+				repeated(20_000, func(i int) string { return fmt.Sprintf("FROM s%d AS s%d\nENTRYPOINT [\"/sbx-init\"]\n", i, i+1) })), "SBX109"},
+		{"many stages on a long one",
+			builtFrom("FROM debian:13 AS s0\n" +
+				repeated(10_000, func(i int) string { return fmt.Sprintf("RUN useradd u%d && pip install x\n", i) }) +
+				repeated(900, func(i int) string { return fmt.Sprintf("FROM s0 AS l%d\nRUN a\n", i) }) + "FROM a:1\n" +
+				repeated(900, func(i int) string { return fmt.Sprintf("COPY --from=l%d a /\n", i) })), "SBX109"},
+		{"owners that no step makes",
+			builtFrom("FROM debian:13\n" +
+				repeated(15_000, func(i int) string { return fmt.Sprintf("RUN echo v%d\nCOPY --chown=u%d a /b\n", i, i) })), "SBX703"},
+		{"owners that late steps make",
+			builtFrom("FROM debian:13\n" + repeated(15_000, func(i int) string { return fmt.Sprintf("RUN useradd u%d\n", 14_999-i) }) +
+				repeated(15_000, func(i int) string { return fmt.Sprintf("COPY --chown=u%d a /b\n", i) })), ""},
+		{"names near many others",
+			builtFrom("FROM a:1\n" + repeated(15_000, func(i int) string { return fmt.Sprintf("ENV ABCD%d=x\nLABEL x=$ABED%d\n", i, i) })),
+			"SBX740"},
+		{"one ENV of many variables",
+			builtFrom("FROM a:1\nENV" + repeated(20_000, func(i int) string { return fmt.Sprintf(" A%d=$A%d \\\n", i, i+1) }) + " B=c\n"), ""},
+		{"one ENV of many long names",
+			builtFrom("FROM a:1\nENV" + repeated(45_000, func(i int) string { return fmt.Sprintf(" VARIABLE_%d=x \\\n", i) }) +
+				" B=c\n"), ""},
 		{"modes of many scripts", func() devcontainer.Memory {
 			out := builtFrom("FROM debian:13\n" + repeated(10_000, func(i int) string { return fmt.Sprintf("COPY a%d.sh /\n", i) }) +
 				repeated(10_000, func(i int) string { return fmt.Sprintf("RUN chmod +x /b%d.sh && python /a%d.py\n", i, i) }))()
 			out[".devcontainer/a1.sh"] = ""
 			return out
 		}, "SBX729"},
-		{"variables times stages", builtFrom("FROM a:1 AS s0\n" + repeated(1_000, func(i int) string { return fmt.Sprintf("ENV A%d=\n", i) }) + repeated(900, func(i int) string { return fmt.Sprintf("FROM s%d AS s%d\n", i, i+1) })), "SBX109"},
-		{"variables times instructions", builtFrom("FROM a:1\n" + repeated(20_000, func(i int) string { return fmt.Sprintf("ENV A%d=\nRUN a\n", i) })), ""},
+		{"variables times stages",
+			builtFrom("FROM a:1 AS s0\n" + repeated(1_000, func(i int) string { return fmt.Sprintf("ENV A%d=\n", i) }) +
+				repeated(900, func(i int) string { return fmt.Sprintf("FROM s%d AS s%d\n", i, i+1) })), "SBX109"},
+		{"variables times instructions",
+			builtFrom("FROM a:1\n" + repeated(20_000, func(i int) string { return fmt.Sprintf("ENV A%d=\nRUN a\n", i) })), ""},
 		{"sudo sudo sudo", builtFrom("FROM a:1\nRUN <<E\n" + strings.Repeat(strings.Repeat("sudo ", 10_000)+"\\\n", 15) + "x\nE\n"), "SBX109"},
-		{"nested substitutions", builtFrom("FROM a:1\nRUN <<E\n" + strings.Repeat(strings.Repeat("$(", 10_000)+"\n", 20) + "x" + strings.Repeat(strings.Repeat(")", 10_000)+"\n", 20) + "E\n"), "SBX109"},
-		{"nested groups", builtFrom("FROM a:1\nRUN <<E\n" + strings.Repeat(strings.Repeat("(", 10_000)+"\n", 30) + "x" + strings.Repeat(strings.Repeat(")", 10_000)+"\n", 30) + "E\n"), "SBX109"},
-		{"nested ifs", builtFrom("FROM a:1\nRUN <<E\n" + strings.Repeat("if \n", 150_000) + "x" + strings.Repeat("; then y; fi\n", 10) + "E\n"), "SBX109"},
+		{"nested substitutions",
+			builtFrom("FROM a:1\nRUN <<E\n" + strings.Repeat(strings.Repeat("$(", 10_000)+"\n", 20) + "x" +
+				strings.Repeat(strings.Repeat(")", 10_000)+"\n", 20) + "E\n"), "SBX109"},
+		{"nested groups",
+			builtFrom("FROM a:1\nRUN <<E\n" + strings.Repeat(strings.Repeat("(", 10_000)+"\n", 30) + "x" +
+				strings.Repeat(strings.Repeat(")", 10_000)+"\n", 30) + "E\n"), "SBX109"},
+		{"nested ifs", builtFrom("FROM a:1\nRUN <<E\n" + strings.Repeat("if \n", 150_000) + "x" + strings.Repeat("; then y; fi\n", 10) + "E\n"),
+			"SBX109"},
 		{"a chain of commands", builtFrom("FROM a:1\nRUN <<E\n" + strings.Repeat("a &&\n", 150_000) + "x\nE\n"), "SBX109"},
 		{"copies of copies", builtFrom("FROM a:1 AS s0\n" + repeated(60, func(i int) string {
-			return fmt.Sprintf("FROM a:1 AS s%d\nCOPY --from=s%d /sbx-init /sbx-init\nCOPY --from=s%d /sbx-init* /\nCOPY --from=s%d /sbx-init /sbx-init\n", i+1, i, i, i)
+			return fmt.Sprintf("FROM a:1 AS s%d\nCOPY --from=s%d /sbx-init /sbx-init\nCOPY --from=s%d /sbx-init* /\n"+
+				"COPY --from=s%d /sbx-init /sbx-init\n", i+1, i, i, i)
 		}) + "ENTRYPOINT [\"/sbx-init\"]\n"), ""},
-		{"nested defaults", builtFrom("FROM a:1\nRUN <<E\necho " + strings.Repeat("${A:-", 9_000) + "x" + strings.Repeat("}", 9_000) + "\nE\n"), "SBX109"},
-		{"here-documents for many commands", builtFrom("FROM a:1\nRUN <<E\n{\n" + strings.Repeat("a\n", 3_000) + "} <<'X' <<'Y'\n" + strings.Repeat(line+"\n", 5) + "X\n" + strings.Repeat(line+"\n", 5) + "Y\nE\n"), "SBX109"},
-		{"substitutions for many commands", builtFrom("FROM a:1\nRUN <<E\n{\n" + strings.Repeat("a\n", 100_000) + "} < <(\n" + strings.Repeat("b\n", 100_000) + ")\nE\n"), "SBX109"},
+		{"nested defaults", builtFrom("FROM a:1\nRUN <<E\necho " + strings.Repeat("${A:-", 9_000) + "x" + strings.Repeat("}", 9_000) + "\nE\n"),
+			"SBX109"},
+		{"here-documents for many commands",
+			builtFrom("FROM a:1\nRUN <<E\n{\n" + strings.Repeat("a\n", 3_000) + "} <<'X' <<'Y'\n" + strings.Repeat(line+"\n", 5) + "X\n" +
+				strings.Repeat(line+"\n", 5) + "Y\nE\n"), "SBX109"},
+		{"substitutions for many commands",
+			builtFrom("FROM a:1\nRUN <<E\n{\n" + strings.Repeat("a\n", 100_000) + "} < <(\n" + strings.Repeat("b\n", 100_000) + ")\nE\n"), "SBX109"},
 		{"pipes of groups", builtFrom("FROM a:1\nRUN <<E\n" + strings.Repeat("{ a;a;a;a;a;a;a;a; } |\n", 20_000) + "sh\nE\n"), "SBX109"},
-		{"an array of many words", builtFrom("FROM a:1\nRUN [" + strings.Repeat(strings.Repeat(`"\u0061\u0062",`, 3_000)+"\\\n", 20) + `"x"]` + "\n"), "SBX109"},
+		{"an array of many words",
+			builtFrom("FROM a:1\nRUN [" + strings.Repeat(strings.Repeat(`"\u0061\u0062",`, 3_000)+"\\\n", 20) + `"x"]` + "\n"), "SBX109"},
 		{"many ignoring comments", builtFrom("FROM a:1\n" + strings.Repeat("# sbx-ignore SBX701: x\n", 40_000)), "SBX109"},
 		{"curl to shell many times", builtFrom("FROM a:1\n" + strings.Repeat("RUN curl http://a.b/c | sh\n", 30_000)), ""},
 
-		{".env many times", composedOf("services:\n  a:\n    image: a:1\n    command: ["+strings.Repeat(`"$A",`, 100_000)+`"x"]`+"\n", ".env", "A="+big+"\n"), "SBX109"},
-		{"an alias many times", composedOf("x-a: &a \"$$" + big + "\"\nservices:\n  a:\n    image: a:1\n    command: [" + strings.Repeat("*a,", 90_000) + "x]\n"), "SBX109"},
+		{".env many times", composedOf("services:\n  a:\n    image: a:1\n    command: ["+strings.Repeat(`"$A",`, 100_000)+`"x"]`+"\n", ".env",
+			"A="+big+"\n"), "SBX109"},
+		{"an alias many times",
+			composedOf("x-a: &a \"$$" + big + "\"\nservices:\n  a:\n    image: a:1\n    command: [" + strings.Repeat("*a,", 90_000) + "x]\n"),
+			"SBX109"},
 		{"one line of many values", composedOf("services: {a: {image: 'a:1', command: [" + strings.Repeat("x,", 95_000) + "x]}}\n"), ""},
-		{"one line of many names", composedOf("services: {a: {image: 'a:1', environment: {" + repeated(48_000, func(i int) string { return fmt.Sprintf("A%d: x,", i) }) + "B: y}}}\n"), ""},
-		{"extends adds up", composedOf("services:\n  a: {image: 'a:1'}\n  s0: {image: 'a:1', environment: {B: x}}\n" + repeated(15_000, func(i int) string {
-			return fmt.Sprintf("  s%d: {extends: s%d, environment: {A%d: x}}\n", i+1, i, i)
-		})), "SBX109"},
-		{"extends makes long lists", composedOf("services:\n  a: {image: 'a:1'}\n  s0: {image: 'a:1', volumes: ['b:/b']}\n" + repeated(15_000, func(i int) string {
-			return fmt.Sprintf("  s%d: {extends: s%d, volumes: ['v%d:/v%d']}\n", i+1, i, i, i)
-		})), "SBX109"},
-		{"volumes_from of volumes_from", composedOf("services:\n  a: {image: 'a:1', volumes_from: [l0n0, l0n1, l0n2, l0n3, l0n4]}\n"+repeated(11, func(l int) string {
-			return repeated(5, func(n int) string {
-				return fmt.Sprintf("  l%dn%d: {image: 'a:1', volumes: ['x%d%d:/x%d%d'], volumes_from: [l%dn0, l%dn1, l%dn2, l%dn3, l%dn4]}\n", l, n, l, n, l, n, l+1, l+1, l+1, l+1, l+1)
-			})
-		}), "sandbox.jsonc", "{}"), "SBX109"},
-		{"many services", composedOf("services:\n  a: {image: 'a:1'}\n" + repeated(25_000, func(i int) string { return fmt.Sprintf("  s%d: {image: 'a:1'}\n", i) })), ""},
-		{"many services that depend", composedOf("services:\n  a: {image: 'a:1'}\n" + repeated(15_000, func(i int) string { return fmt.Sprintf("  s%d: {image: 'a:1', network_mode: 'service:a'}\n", i) })), ""},
-		{"a large file included many times", composedOf("include: ["+strings.Repeat("b.yaml,", 60)+"b.yaml]\nservices: {a: {image: 'a:1'}}\n", "b.yaml", "x-a: ["+strings.Repeat("x,", 95_000)+"x]\n"), "SBX109"},
-		{"include of each other", composedOf("include: [b.yaml, b.yaml]\nservices: {a: {image: 'a:1'}}\n", "b.yaml", "include: [c.yaml, c.yaml]\n"), "SBX316"},
-		{"merge keys", composedOf("x0: &x0 {" + repeated(100, func(i int) string { return fmt.Sprintf("k%d: v,", i) }) + "}\n" + repeated(30, func(i int) string { return fmt.Sprintf("x%d: &x%d {a: *x%d, b: *x%d}\n", i+1, i+1, i, i) }) + "services: {a: {image: 'a:1'}}\n"), "SBX316"},
-		{"env_file for many services", composedOf("services:\n  a: {image: 'a:1'}\n"+repeated(12_000, func(i int) string { return fmt.Sprintf("  s%d: {image: 'a:1', env_file: big.env}\n", i) }), "big.env", strings.Repeat("A=b\n", 200_000)), ""},
-		{"defaults in defaults", composedOf("services:\n  a:\n    image: a:1\n    command: \"" + strings.Repeat("${A:-", 99) + strings.Repeat("x", 900_000) + strings.Repeat("}", 99) + "\"\n"), "SBX109"},
+		{"one line of many names",
+			composedOf("services: {a: {image: 'a:1', environment: {" + repeated(48_000, func(i int) string { return fmt.Sprintf("A%d: x,", i) }) +
+				"B: y}}}\n"), ""},
+		{"extends adds up",
+			composedOf("services:\n  a: {image: 'a:1'}\n  s0: {image: 'a:1', environment: {B: x}}\n" + repeated(15_000, func(i int) string {
+				return fmt.Sprintf("  s%d: {extends: s%d, environment: {A%d: x}}\n", i+1, i, i)
+			})), "SBX109"},
+		{"extends makes long lists",
+			composedOf("services:\n  a: {image: 'a:1'}\n  s0: {image: 'a:1', volumes: ['b:/b']}\n" + repeated(15_000, func(i int) string {
+				return fmt.Sprintf("  s%d: {extends: s%d, volumes: ['v%d:/v%d']}\n", i+1, i, i, i)
+			})), "SBX109"},
+		{"volumes_from of volumes_from",
+			composedOf("services:\n  a: {image: 'a:1', volumes_from: [l0n0, l0n1, l0n2, l0n3, l0n4]}\n"+repeated(11, func(l int) string {
+				return repeated(5, func(n int) string {
+					return fmt.Sprintf("  l%dn%d: {image: 'a:1', volumes: ['x%d%d:/x%d%d'], volumes_from: [l%dn0, l%dn1, l%dn2, l%dn3, l%dn4]}\n", l, n, l,
+						n, l, n, l+1, l+1, l+1, l+1, l+1)
+				})
+			}), "sandbox.jsonc", "{}"), "SBX109"},
+		{"many services",
+			composedOf("services:\n  a: {image: 'a:1'}\n" +
+				repeated(25_000, func(i int) string { return fmt.Sprintf("  s%d: {image: 'a:1'}\n", i) })), ""},
+		{"many services that depend",
+			composedOf("services:\n  a: {image: 'a:1'}\n" +
+				repeated(15_000, func(i int) string { return fmt.Sprintf("  s%d: {image: 'a:1', network_mode: 'service:a'}\n", i) })), ""},
+		{"a large file included many times",
+			composedOf("include: ["+strings.Repeat("b.yaml,", 60)+"b.yaml]\nservices: {a: {image: 'a:1'}}\n", "b.yaml",
+				"x-a: ["+strings.Repeat("x,", 95_000)+"x]\n"), "SBX109"},
+		{"include of each other",
+			composedOf("include: [b.yaml, b.yaml]\nservices: {a: {image: 'a:1'}}\n", "b.yaml", "include: [c.yaml, c.yaml]\n"), "SBX316"},
+		{"merge keys",
+			composedOf("x0: &x0 {" + repeated(100, func(i int) string { return fmt.Sprintf("k%d: v,", i) }) + "}\n" +
+				repeated(30, func(i int) string { return fmt.Sprintf("x%d: &x%d {a: *x%d, b: *x%d}\n", i+1, i+1, i, i) }) +
+				"services: {a: {image: 'a:1'}}\n"), "SBX316"},
+		{"env_file for many services",
+			composedOf("services:\n  a: {image: 'a:1'}\n"+
+				repeated(12_000, func(i int) string { return fmt.Sprintf("  s%d: {image: 'a:1', env_file: big.env}\n", i) }), "big.env",
+				strings.Repeat("A=b\n", 200_000)), ""},
+		{"defaults in defaults",
+			composedOf("services:\n  a:\n    image: a:1\n    command: \"" + strings.Repeat("${A:-", 99) + strings.Repeat("x", 900_000) +
+				strings.Repeat("}", 99) + "\"\n"), "SBX109"},
 
-		{"many mounts", configured(`{"image": "a:1", "mounts": [` + strings.Repeat(`"type=volume,source=v,target=/a",`, 25_000) + `"type=volume,source=v,target=/b"]}`), "SBX312"},
+		{"many mounts",
+			configured(`{"image": "a:1", "mounts": [` + strings.Repeat(`"type=volume,source=v,target=/a",`, 25_000) +
+				`"type=volume,source=v,target=/b"]}`), "SBX312"},
 		{"many options", configured(`{"image": "a:1", "runArgs": [` + strings.Repeat(`"-v","/a:/b",`, 60_000) + `"--init"]}`), ""},
-		{"many unknown names", configured(`{"image": "a:1"` + repeated(50_000, func(i int) string { return fmt.Sprintf(`, "remoteUse%d": 1`, i) }) + `}`), "SBX201"},
+		{"many unknown names",
+			configured(`{"image": "a:1"` + repeated(50_000, func(i int) string { return fmt.Sprintf(`, "remoteUse%d": 1`, i) }) + `}`), "SBX201"},
 		{"a long unknown name", configured(`{"image": "a:1", "` + big + `": 1, "service` + big[:300_000] + `": 1}`), "SBX201"},
-		{"many ignoring comments in JSON", configured("{\"image\": \"a:1\",\n" + strings.Repeat("// sbx-ignore SBX402: x\n", 20_000) + "\"forwardPorts\": [" + strings.Repeat("1,", 200_000) + "1]}"), "SBX109"},
+		{"many ignoring comments in JSON",
+			configured("{\"image\": \"a:1\",\n" + strings.Repeat("// sbx-ignore SBX402: x\n", 20_000) + "\"forwardPorts\": [" +
+				strings.Repeat("1,", 200_000) + "1]}"), "SBX109"},
 		{"many variables", configured(`{"image": "a:1", "containerEnv": {"A": "` + strings.Repeat("${localEnv:A}", 70_000) + `"}}`), ""},
-		{"many commands", configured(`{"image": "a:1", "postCreateCommand": {` + repeated(20_000, func(i int) string { return fmt.Sprintf(`"c%d": "sudo a | b",`, i) }) + `"x": "y"}}`), ""},
+		{"many commands",
+			configured(`{"image": "a:1", "postCreateCommand": {` +
+				repeated(20_000, func(i int) string { return fmt.Sprintf(`"c%d": "sudo a | b",`, i) }) + `"x": "y"}}`), ""},
 		{"many files that hooks want", func() devcontainer.Memory {
-			out := configured(`{"image": "a:1", "postCreateCommand": {` + repeated(8_000, func(i int) string { return fmt.Sprintf(`"c%d": "pip install -r r%d.txt",`, i, i) }) + `"x": "y"}}`)()
+			out := configured(`{"image": "a:1", "postCreateCommand": {` +
+				repeated(8_000, func(i int) string { return fmt.Sprintf(`"c%d": "pip install -r r%d.txt",`, i, i) }) + `"x": "y"}}`)()
 			for i := range 8_000 {
 				out[fmt.Sprintf("f%d", i)] = ""
 			}
 			return out
 		}, "SBX318"},
-		{"an order of many Features", configured(`{"image": "a:1", "features": {` + repeated(15_000, func(i int) string { return fmt.Sprintf(`"ghcr.io/a/b/f%d:1": {},`, i) }) +
-			`"ghcr.io/a/b/c:1": {}}, "overrideFeatureInstallOrder": [` + repeated(15_000, func(i int) string { return fmt.Sprintf(`"ghcr.io/a/b/g%d",`, i) }) + `"a"]}`), "SBX325"},
-		{"a nested command", configured(`{"image": "a:1", "remoteUser": "dev", "securityOpt": ["no-new-privileges"], "postCreateCommand": "` + strings.Repeat("$(", 200_000) + strings.Repeat(")", 200_000) + `"}`), "SBX109"},
-		{"many Features", configured(`{"image": "a:1", "features": {` + repeated(20_000, func(i int) string { return fmt.Sprintf(`"./f%d": {},`, i) }) + `"./g": {}}}`), "SBX311"},
+		{"an order of many Features",
+			configured(`{"image": "a:1", "features": {` +
+				repeated(15_000, func(i int) string { return fmt.Sprintf(`"ghcr.io/a/b/f%d:1": {},`, i) }) +
+				`"ghcr.io/a/b/c:1": {}}, "overrideFeatureInstallOrder": [` +
+				repeated(15_000, func(i int) string { return fmt.Sprintf(`"ghcr.io/a/b/g%d",`, i) }) + `"a"]}`), "SBX325"},
+		{"a nested command",
+			configured(`{"image": "a:1", "remoteUser": "dev", "securityOpt": ["no-new-privileges"], "postCreateCommand": "` +
+				strings.Repeat("$(", 200_000) + strings.Repeat(")", 200_000) + `"}`), "SBX109"},
+		{"many Features",
+			configured(`{"image": "a:1", "features": {` + repeated(20_000, func(i int) string { return fmt.Sprintf(`"./f%d": {},`, i) }) +
+				`"./g": {}}}`), "SBX311"},
 		{"a list file many times", func() devcontainer.Memory {
-			return devcontainer.Memory{configName: `{"image": "a:1", "remoteUser": "dev"}`, ".devcontainer/sandbox.jsonc": `{"network": {"allow": [` + strings.Repeat(`"@l",`, 100_000) + `"@l"]}}`,
-				".devcontainer/l": repeated(40_000, func(i int) string { return fmt.Sprintf("h%d.example.com\n", i) })}
+			return devcontainer.Memory{configName: `{"image": "a:1", "remoteUser": "dev"}`,
+				".devcontainer/sandbox.jsonc": `{"network": {"allow": [` + strings.Repeat(`"@l",`, 100_000) + `"@l"]}}`,
+				".devcontainer/l":             repeated(40_000, func(i int) string { return fmt.Sprintf("h%d.example.com\n", i) })}
 		}, "SBX211"},
 	}
 }

@@ -65,10 +65,12 @@ func TestSocketsOfTheHost(t *testing.T) {
 				t.Errorf("%s as %s: got %q, want %q", c.source, form, got, c.want)
 			}
 		}
-		plain := strings.NewReplacer("${localEnv:", "${", ":/run/user/1000}", ":-/run/user/1000}", "${localWorkspaceFolder}", "..").Replace(c.source)
+		plain := strings.NewReplacer("${localEnv:", "${", ":/run/user/1000}", ":-/run/user/1000}",
+			"${localWorkspaceFolder}", "..").Replace(c.source)
 		tree := devcontainer.Memory{
 			".devcontainer/devcontainer.json": `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/", "overrideCommand": true}`,
-			".devcontainer/c.yaml":            "services:\n  a:\n    image: debian:13\n    volumes: [{type: bind, source: '" + plain + "', target: /x}]\n",
+			".devcontainer/c.yaml": "services:\n  a:\n    image: debian:13\n    volumes: [{type: bind, source: '" +
+				plain + "', target: /x}]\n",
 		}
 		if got := ids(t, tree); got != c.want {
 			t.Errorf("%s in Compose: got %q, want %q", plain, got, c.want)
@@ -143,7 +145,8 @@ func TestNamespacesOfOthers(t *testing.T) {
 	} {
 		tree := devcontainer.Memory{
 			".devcontainer/devcontainer.json": `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/", "overrideCommand": true}`,
-			".devcontainer/c.yaml":            "services:\n  a:\n    image: debian:13\n    " + c.line + "\n  db:\n    image: debian:13\n" + c.below + "\n",
+			".devcontainer/c.yaml": "services:\n  a:\n    image: debian:13\n    " + c.line +
+				"\n  db:\n    image: debian:13\n" + c.below + "\n",
 		}
 		if got := ids(t, tree); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.line, got, c.want)
@@ -177,9 +180,10 @@ func TestSecretsOfCompose(t *testing.T) {
 				hook = `, "securityOpt": ["no-new-privileges"], "postCreateCommand": "claude-code --version"`
 			}
 			tree := devcontainer.Memory{
-				".devcontainer/devcontainer.json": `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/", "overrideCommand": true` + hook + `}`,
-				".devcontainer/c.yaml":            "services:\n  a:\n    image: debian:13\n    " + c.service + "\n" + c.below + "\n",
-				"test.key":                        "no secret\n",
+				".devcontainer/devcontainer.json": `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/", "overrideCommand": true` +
+					hook + `}`,
+				".devcontainer/c.yaml": "services:\n  a:\n    image: debian:13\n    " + c.service + "\n" + c.below + "\n",
+				"test.key":             "no secret\n",
 			}
 			if got := ids(t, tree); got != want {
 				t.Errorf("%s %s, agent %v: got %q, want %q", c.service, c.below, agent != "", got, want)
@@ -251,7 +255,8 @@ func TestComposeFromElsewhere(t *testing.T) {
 		{"services: {a: {build: ./github.com}}\n", ""},
 	} {
 		tree := devcontainer.Memory{
-			".devcontainer/devcontainer.json":     `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/", "overrideCommand": true}`,
+			".devcontainer/devcontainer.json": `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": ` +
+				`"/", "overrideCommand": true}`,
 			".devcontainer/c.yaml":                c.text,
 			".devcontainer/more.yaml":             "services: {}\n",
 			".devcontainer/Dockerfile":            "FROM debian:13\nRUN useradd dev\nUSER dev\n",
@@ -311,9 +316,10 @@ func TestAttackTheFolderAroundAComposeProject(t *testing.T) {
 	} {
 		for _, made := range []string{sandbox, ""} {
 			tree := devcontainer.Memory{
-				".devcontainer/devcontainer.json": `{` + made + `"dockerComposeFile": ["c.yaml"` + map[bool]string{true: `, "o.yaml"`}[c.over != ""] + `], "service": "a", "workspaceFolder": "/workspaces/p"}`,
-				".devcontainer/c.yaml":            "services:\n  a:\n    image: debian:13\n    volumes: " + c.volumes + "\n",
-				".devcontainer/o.yaml":            c.over,
+				".devcontainer/devcontainer.json": `{` + made + `"dockerComposeFile": ["c.yaml"` + map[bool]string{true: `, "o.yaml"`}[c.over != ""] +
+					`], "service": "a", "workspaceFolder": "/workspaces/p"}`,
+				".devcontainer/c.yaml": "services:\n  a:\n    image: debian:13\n    volumes: " + c.volumes + "\n",
+				".devcontainer/o.yaml": c.over,
 			}
 			if got := strings.Contains(ids(t, tree), "SBX407"); got != (c.want && made != "") {
 				t.Errorf("%s %q, a sandbox %v: SBX407 %v", c.volumes, c.over, made != "", got)

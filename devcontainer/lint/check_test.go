@@ -94,7 +94,8 @@ func TestHostRules(t *testing.T) {
 		{"socket behind other switches", image(`"runArgs": ["-itv", "/var/run/docker.sock:/s"]`), "SBX401"},
 		{"socket by --volume=", image(`"runArgs": ["--volume=/var/run/docker.sock:/s"]`), "SBX401"},
 		{"socket by --mount", image(`"runArgs": ["--mount", "type=bind,source=/var/run/docker.sock,target=/s"]`), "SBX401"},
-		{"socket by workspaceMount", image(`"workspaceFolder": "/w", "workspaceMount": "source=/var/run/docker.sock,target=/w,type=bind"`), "SBX401"},
+		{"socket by workspaceMount", image(`"workspaceFolder": "/w", "workspaceMount": "source=/var/run/docker.sock,target=/w,type=bind"`),
+			"SBX401"},
 		{"socket by a longer way", image(`"runArgs": ["-v", "//var/../run/./docker.sock:/s"]`), "SBX401"},
 		{"socket as a variable's default", image(`"mounts": ["type=bind,source=${localEnv:SOCK:/var/run/docker.sock},target=/s"]`), "SBX401"},
 		{"the folder of the socket", image(`"mounts": ["type=bind,source=/var/run,target=/host/run"]`), "SBX401"},
@@ -105,9 +106,12 @@ func TestHostRules(t *testing.T) {
 		{"socket by DOCKER_HOST", image(`"remoteEnv": {"DOCKER_HOST": "tcp://host.docker.internal:2375"}`), "SBX401"},
 		{"DOCKER_HOST by -e", image(`"runArgs": ["-e", "DOCKER_HOST=tcp://x:2375"]`), "SBX401"},
 		{"socket behind quotes of CSV", image(`"mounts": ["type=bind,\"source=/var/run/docker.sock\",target=/s"]`), "SBX401"},
-		{"socket by a volume's device", image(`"mounts": ["type=volume,source=v,target=/s,volume-opt=type=none,volume-opt=o=bind,volume-opt=device=/var/run"]`), "SBX401"},
-		{"root of the host by a volume's device", image(`"runArgs": ["--mount", "source=v,target=/s,\"volume-opt=o=bind,ro\",volume-opt=device=/"]`), "SBX407"},
-		{"volume of a file server", image(`"mounts": ["source=v,target=/s,volume-opt=type=nfs,volume-opt=device=:/srv,volume-opt=o=addr=192.0.2.1"]`), ""},
+		{"socket by a volume's device",
+			image(`"mounts": ["type=volume,source=v,target=/s,volume-opt=type=none,volume-opt=o=bind,volume-opt=device=/var/run"]`), "SBX401"},
+		{"root of the host by a volume's device",
+			image(`"runArgs": ["--mount", "source=v,target=/s,\"volume-opt=o=bind,ro\",volume-opt=device=/"]`), "SBX407"},
+		{"volume of a file server",
+			image(`"mounts": ["source=v,target=/s,volume-opt=type=nfs,volume-opt=device=:/srv,volume-opt=o=addr=192.0.2.1"]`), ""},
 		{"no socket", image(`"mounts": ["type=volume,source=docker.sock-cache,target=/c"]`), ""},
 
 		{"privileged", image(`"privileged": true`), "SBX402"},
@@ -172,17 +176,24 @@ func TestHostRules(t *testing.T) {
 // owner does not need stays an error.
 func TestEngineGivenOnPurpose(t *testing.T) {
 	const feature = `"features": {"ghcr.io/devcontainers/features/docker-outside-of-docker:1.6.0": {}}, `
-	const opened = `"mounts": ["type=bind,source=/var/run/docker.sock,target=/s", "type=bind,source=${localEnv:HOME}/.kube,target=/k"], "initializeCommand": "make"`
+	const opened = `"mounts": ["type=bind,source=/var/run/docker.sock,target=/s", "type=bind,source=${localEnv:HOME}/.kube,target=/k"], ` +
+		`"initializeCommand": "make"`
 	for _, tt := range []struct {
 		name, src, want string
 		tree            devcontainer.Memory
 	}{
 		{"on purpose", image(feature + opened), "", devcontainer.Memory{}},
 		{"nobody says so", image(opened), "SBX401 SBX407 SBX408", devcontainer.Memory{}},
-		{"another Feature of that name's kind", image(`"features": {"ghcr.io/devcontainers/features/docker-in-docker:2.12.0": {}}, ` + opened), "SBX401 SBX407 SBX408", devcontainer.Memory{}},
+		{"another Feature of that name's kind", image(`"features": {"ghcr.io/devcontainers/features/docker-in-docker:2.12.0": {}}, ` + opened),
+			"SBX401 SBX407 SBX408", devcontainer.Memory{}},
 		{"more than that", image(feature + `"privileged": true, "runArgs": ["--pid=host"], ` + opened), "SBX402 SBX404", devcontainer.Memory{}},
-		{"with an agent", image(feature + `"securityOpt": ["no-new-privileges"], "postCreateCommand": "npm install -g @anthropic-ai/claude-code@2.1.329", ` + opened), "SBX401 SBX407 SBX408 SBX412", devcontainer.Memory{}},
-		{"in a sandbox", strings.Replace(sandbox, `"mounts": [`, feature+`"initializeCommand": "make", "mounts": ["type=bind,source=/var/run/docker.sock,target=/s",`, 1), "SBX401 SBX408 SBX412", around()},
+		{"with an agent",
+			image(feature + `"securityOpt": ["no-new-privileges"], "postCreateCommand": "npm install -g @anthropic-ai/claude-code@2.1.329", ` +
+				opened), "SBX401 SBX407 SBX408 SBX412", devcontainer.Memory{}},
+		{"in a sandbox",
+			strings.Replace(sandbox, `"mounts": [`,
+				feature+`"initializeCommand": "make", "mounts": ["type=bind,source=/var/run/docker.sock,target=/s",`, 1),
+			"SBX401 SBX408 SBX412", around()},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := reported(alarms(check(t, tt.src, tt.tree))); got != tt.want {
@@ -236,16 +247,27 @@ func TestContractRules(t *testing.T) {
 		{"entrypoint replaced by default", with(t, `"overrideCommand": false,`, ""), nil, "SBX802"},
 		{"entrypoint replaced", with(t, `"overrideCommand": false`, `"overrideCommand": true`), nil, "SBX802"},
 		{"entrypoint replaced by a text", with(t, `"overrideCommand": false`, `"overrideCommand": "false"`), nil, "SBX301"},
-		{"firewall in a hook", with(t, `"overrideCommand": false`, `"waitFor": "postStartCommand", "postStartCommand": "sudo /usr/local/bin/init-firewall.sh"`), nil, "SBX803 SBX824"},
-		{"nobody waits for the firewall", with(t, `"overrideCommand": false`, `"postStartCommand": "sudo /usr/local/bin/init-firewall.sh"`), nil, "SBX803 SBX804 SBX824"},
-		{"tools wait for less", with(t, `"overrideCommand": false`, `"waitFor": "onCreateCommand", "postCreateCommand": "init-firewall.sh"`), nil, "SBX803 SBX804"},
-		{"firewall in an object's hook", with(t, `"overrideCommand": false`, `"postCreateCommand": {"fw": ["sudo", "iptables", "-P", "OUTPUT", "DROP"]}, "waitFor": "postCreateCommand"`), nil, "SBX803 SBX824"},
-		{"ENTRYPOINT starts something else", strings.Replace(sandbox, `"image": "a:1"`, `"build": {"dockerfile": "Dockerfile"}`, 1), func(m devcontainer.Memory) {
-			m[".devcontainer/Dockerfile"] = "FROM " + pinned + "\nCOPY --from=x" + digest + " /sbx-init /sbx-init\nENTRYPOINT [\"sleep\", \"infinity\"]\n"
-		}, "SBX802"},
-		{"ENTRYPOINT raises the firewall", strings.Replace(sandbox, `"image": "a:1"`, `"build": {"dockerfile": "Dockerfile"}`, 1), func(m devcontainer.Memory) {
-			m[".devcontainer/Dockerfile"] = "FROM " + pinned + "\nCOPY --from=ghcr.io/org/claude-sandbox-init:v1 /sbx-init /sbx-init\nENTRYPOINT [\"/sbx-init\", \"run\", \"--policy\", \"/p\", \"--\"]\n"
-		}, ""},
+		{"firewall in a hook",
+			with(t, `"overrideCommand": false`, `"waitFor": "postStartCommand", "postStartCommand": "sudo /usr/local/bin/init-firewall.sh"`), nil,
+			"SBX803 SBX824"},
+		{"nobody waits for the firewall", with(t, `"overrideCommand": false`, `"postStartCommand": "sudo /usr/local/bin/init-firewall.sh"`), nil,
+			"SBX803 SBX804 SBX824"},
+		{"tools wait for less", with(t, `"overrideCommand": false`, `"waitFor": "onCreateCommand", "postCreateCommand": "init-firewall.sh"`), nil,
+			"SBX803 SBX804"},
+		{"firewall in an object's hook",
+			with(t, `"overrideCommand": false`,
+				`"postCreateCommand": {"fw": ["sudo", "iptables", "-P", "OUTPUT", "DROP"]}, "waitFor": "postCreateCommand"`), nil, "SBX803 SBX824"},
+		{"ENTRYPOINT starts something else", strings.Replace(sandbox, `"image": "a:1"`, `"build": {"dockerfile": "Dockerfile"}`, 1),
+			func(m devcontainer.Memory) {
+				m[".devcontainer/Dockerfile"] = "FROM " + pinned + "\nCOPY --from=x" + digest +
+					" /sbx-init /sbx-init\nENTRYPOINT [\"sleep\", \"infinity\"]\n"
+			}, "SBX802"},
+		{"ENTRYPOINT raises the firewall", strings.Replace(sandbox, `"image": "a:1"`, `"build": {"dockerfile": "Dockerfile"}`, 1),
+			func(m devcontainer.Memory) {
+				m[".devcontainer/Dockerfile"] = "FROM " + pinned +
+					"\nCOPY --from=ghcr.io/org/claude-sandbox-init:v1 /sbx-init /sbx-init\nENTRYPOINT [\"/sbx-init\", \"run\", " +
+					"\"--policy\", \"/p\", \"--\"]\n"
+			}, ""},
 		{"worktree", sandbox, func(m devcontainer.Memory) {
 			for name := range m {
 				if strings.HasPrefix(name, ".git/") {
@@ -260,33 +282,56 @@ func TestContractRules(t *testing.T) {
 		{"root by another number", with(t, `"remoteUser": "agent"`, `"remoteUser": "00"`), nil, "SBX805"},
 		{"root by no name", with(t, `"remoteUser": "agent"`, `"remoteUser": ""`), nil, "SBX805"},
 		{"root by a variable", with(t, `"remoteUser": "agent"`, `"remoteUser": "${localEnv:SESSION:root}"`), nil, "SBX805"},
-		{"root by runArgs, whatever else is said", with(t, `"remoteUser": "agent"`, `"containerUser": "agent", "runArgs": ["-itu", "root"]`), nil, "SBX805"},
-		{"root in the value of another option", with(t, `"remoteUser": "agent"`, `"containerUser": "agent", "runArgs": ["--label", "--user=root"]`), nil, "SBX821"},
+		{"root by runArgs, whatever else is said", with(t, `"remoteUser": "agent"`, `"containerUser": "agent", "runArgs": ["-itu", "root"]`), nil,
+			"SBX805"},
+		{"root in the value of another option",
+			with(t, `"remoteUser": "agent"`, `"containerUser": "agent", "runArgs": ["--label", "--user=root"]`), nil, "SBX821"},
 		{"root by default", with(t, `"remoteUser": "agent",`, ""), nil, "SBX805"},
-		{"user of the Dockerfile", strings.Replace(with(t, `"remoteUser": "agent",`, ""), `"image": "a:1"`, `"build": {"dockerfile": "Dockerfile"}`, 1), func(m devcontainer.Memory) {
-			m[".devcontainer/Dockerfile"] = "FROM " + pinned + "\nUSER root\nUSER agent\n"
-		}, ""},
+		{"user of the Dockerfile",
+			strings.Replace(with(t, `"remoteUser": "agent",`, ""), `"image": "a:1"`, `"build": {"dockerfile": "Dockerfile"}`, 1),
+			func(m devcontainer.Memory) {
+				m[".devcontainer/Dockerfile"] = "FROM " + pinned + "\nUSER root\nUSER agent\n"
+			}, ""},
 		{"setuid works", with(t, `"securityOpt": ["no-new-privileges"],`, ""), nil, "SBX805"},
 		{"setuid works by a switch", with(t, `"no-new-privileges"`, `"no-new-privileges:false"`), nil, "SBX805"},
 		{"setuid works by the last word", with(t, `"no-new-privileges"`, `"no-new-privileges", "no-new-privileges=false"`), nil, "SBX805"},
-		{"setuid off by the last word", with(t, `"securityOpt"`, `"runArgs": ["--security-opt=no-new-privileges=false"], "securityOpt"`), nil, ""},
-		{"the project a second time, elsewhere", with(t, `"overrideCommand"`, `"runArgs": ["-v", "${localWorkspaceFolder}:/mnt"], "overrideCommand"`), nil, "SBX806"},
-		{"the configuration a second time, elsewhere", with(t, `"mounts": [`, `"mounts": ["type=bind,source=${localWorkspaceFolder}/.devcontainer,target=/mnt",`), nil, "SBX806"},
-		{"git a second time, elsewhere", with(t, `"mounts": [`, `"mounts": ["type=bind,source=${localWorkspaceFolder}/.git,target=/mnt",`), nil, "SBX807"},
-		{"the project a second time, to read", with(t, `"mounts": [`, `"mounts": ["type=bind,source=${localWorkspaceFolder},target=/mnt,readonly",`), nil, ""},
-		{"mounts beside the workspace protect nothing", strings.ReplaceAll(with(t, `"overrideCommand"`, `"workspaceFolder": "/project", "workspaceMount": "type=bind,source=${localWorkspaceFolder},target=/project", "overrideCommand"`), "${containerWorkspaceFolder}", "/workspaces/${localWorkspaceFolderBasename}"), nil, "SBX806 SBX807"},
-		{"mounts in the workspace, written out", strings.ReplaceAll(with(t, `"overrideCommand"`, `"workspaceFolder": "/project", "workspaceMount": "type=bind,source=${localWorkspaceFolder},target=/project/", "overrideCommand"`), "${containerWorkspaceFolder}", "/project"), nil, ""},
-		{"mounts in the workspace by its variable", with(t, `"overrideCommand"`, `"workspaceFolder": "/project", "workspaceMount": "type=bind,source=${localWorkspaceFolder},target=/project", "overrideCommand"`), nil, ""},
-		{"the Feature alone protects no files", `{"image": "a:1", "remoteUser": "dev", "features": {"ghcr.io/org/claude-sandbox/features/firewall@sha256:0": {}}}`, func(m devcontainer.Memory) { delete(m, ".devcontainer/sandbox.jsonc") }, "SBX806 SBX807"},
+		{"setuid off by the last word", with(t, `"securityOpt"`, `"runArgs": ["--security-opt=no-new-privileges=false"], "securityOpt"`),
+			nil, ""},
+		{"the project a second time, elsewhere",
+			with(t, `"overrideCommand"`, `"runArgs": ["-v", "${localWorkspaceFolder}:/mnt"], "overrideCommand"`), nil, "SBX806"},
+		{"the configuration a second time, elsewhere",
+			with(t, `"mounts": [`, `"mounts": ["type=bind,source=${localWorkspaceFolder}/.devcontainer,target=/mnt",`), nil, "SBX806"},
+		{"git a second time, elsewhere", with(t, `"mounts": [`, `"mounts": ["type=bind,source=${localWorkspaceFolder}/.git,target=/mnt",`), nil,
+			"SBX807"},
+		{"the project a second time, to read",
+			with(t, `"mounts": [`, `"mounts": ["type=bind,source=${localWorkspaceFolder},target=/mnt,readonly",`), nil, ""},
+		{"mounts beside the workspace protect nothing",
+			strings.ReplaceAll(with(t, `"overrideCommand"`,
+				`"workspaceFolder": "/project", "workspaceMount": "type=bind,source=${localWorkspaceFolder},target=/project", "overrideCommand"`),
+				"${containerWorkspaceFolder}", "/workspaces/${localWorkspaceFolderBasename}"), nil, "SBX806 SBX807"},
+		{"mounts in the workspace, written out",
+			strings.ReplaceAll(with(t, `"overrideCommand"`,
+				`"workspaceFolder": "/project", "workspaceMount": "type=bind,source=${localWorkspaceFolder},target=/project/", "overrideCommand"`),
+				"${containerWorkspaceFolder}", "/project"), nil, ""},
+		{"mounts in the workspace by its variable",
+			with(t, `"overrideCommand"`,
+				`"workspaceFolder": "/project", "workspaceMount": "type=bind,source=${localWorkspaceFolder},target=/project", "overrideCommand"`),
+			nil, ""},
+		{"the Feature alone protects no files",
+			`{"image": "a:1", "remoteUser": "dev", "features": {"ghcr.io/org/claude-sandbox/features/firewall@sha256:0": {}}}`,
+			func(m devcontainer.Memory) { delete(m, ".devcontainer/sandbox.jsonc") }, "SBX806 SBX807"},
 		{"another folder elsewhere", with(t, `"mounts": [`, `"mounts": ["type=bind,source=${localEnv:HOME}/data,target=/mnt",`), nil, ""},
-		{"setuid off by runArgs", with(t, `"securityOpt": ["no-new-privileges"],`, `"runArgs": ["--security-opt=no-new-privileges:true"],`), nil, ""},
+		{"setuid off by runArgs", with(t, `"securityOpt": ["no-new-privileges"],`, `"runArgs": ["--security-opt=no-new-privileges:true"],`),
+			nil, ""},
 		{"devcontainer writable", with(t, "/.devcontainer,readonly", "/.devcontainer"), nil, "SBX806"},
 		{"devcontainer read-only only in writing", with(t, "/.devcontainer,readonly", "/.devcontainer,readonly=false"), nil, "SBX806"},
 		{"hooks writable", with(t, "/.git/hooks,readonly", "/.git/hooks"), nil, "SBX807"},
 		{"config writable", with(t, "/.git/config,readonly", "/.git/config"), nil, "SBX807"},
-		{"git can be renamed", with(t, `"type=bind,source=${localWorkspaceFolder}/.git,target=${containerWorkspaceFolder}/.git",`, ""), nil, "SBX807"},
+		{"git can be renamed", with(t, `"type=bind,source=${localWorkspaceFolder}/.git,target=${containerWorkspaceFolder}/.git",`, ""), nil,
+			"SBX807"},
 		{"whole git read-only", with(t, "/.git\",", "/.git,readonly\","), nil, ""},
-		{"workspace in a volume", `{"image": "a:1", "overrideCommand": false, "remoteUser": "agent", "capAdd": ["NET_ADMIN"], "securityOpt": ["no-new-privileges"],
+		{"workspace in a volume",
+			`{"image": "a:1", "overrideCommand": false, "remoteUser": "agent", "capAdd": ["NET_ADMIN"], "securityOpt": ["no-new-privileges"],
 			"workspaceFolder": "/w", "workspaceMount": "type=volume,source=w,target=/w"}`, nil, ""},
 		{"no sandbox, no contract", image(`"remoteUser": "root"`), func(m devcontainer.Memory) { delete(m, ".devcontainer/sandbox.jsonc") }, ""},
 		{"seen in the Dockerfile", `{"build": {"dockerfile": "Dockerfile"}, "remoteUser": "agent"}`, func(m devcontainer.Memory) {
@@ -324,10 +369,13 @@ func TestContractFollowsThePlaces(t *testing.T) {
 		name, file, src, want string
 		tree                  devcontainer.Memory
 	}{
-		{"configuration outside .devcontainer", ".devcontainer.json", without("x"), "SBX806", devcontainer.Memory{"sandbox.jsonc": "{}", ".git/HEAD": "", ".devcontainer/x": ""}},
-		{"repository above", "sub/.devcontainer/devcontainer.json", without(git), "SBX807", devcontainer.Memory{"sub/.devcontainer/sandbox.jsonc": "{}", ".git/HEAD": ""}},
+		{"configuration outside .devcontainer", ".devcontainer.json", without("x"), "SBX806",
+			devcontainer.Memory{"sandbox.jsonc": "{}", ".git/HEAD": "", ".devcontainer/x": ""}},
+		{"repository above", "sub/.devcontainer/devcontainer.json", without(git), "SBX807",
+			devcontainer.Memory{"sub/.devcontainer/sandbox.jsonc": "{}", ".git/HEAD": ""}},
 		{"no repository", "sub/.devcontainer/devcontainer.json", without(git), "", devcontainer.Memory{"sub/.devcontainer/sandbox.jsonc": "{}"}},
-		{"a folder of a configuration", ".devcontainer/go/devcontainer.json", without("x"), "", devcontainer.Memory{".devcontainer/go/sandbox.jsonc": "{}", ".git/HEAD": ""}},
+		{"a folder of a configuration", ".devcontainer/go/devcontainer.json", without("x"), "",
+			devcontainer.Memory{".devcontainer/go/sandbox.jsonc": "{}", ".git/HEAD": ""}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.tree[tt.file] = tt.src
@@ -345,7 +393,8 @@ func TestContractFollowsThePlaces(t *testing.T) {
 // An object mount says readonly and is not: what looks protected is open.
 func TestReadonlyOfAnObjectMountDoesNotCount(t *testing.T) {
 	src := with(t, `"type=bind,source=${localWorkspaceFolder}/.devcontainer,target=${containerWorkspaceFolder}/.devcontainer,readonly"`,
-		`{"type": "bind", "source": "${localWorkspaceFolder}/.devcontainer", "target": "${containerWorkspaceFolder}/.devcontainer", "readonly": true}`)
+		`{"type": "bind", "source": "${localWorkspaceFolder}/.devcontainer", "target": `+
+			`"${containerWorkspaceFolder}/.devcontainer", "readonly": true}`)
 	if got := reported(check(t, src, around())); got != "SBX302 SBX806" {
 		t.Errorf("got %q", got)
 	}

@@ -49,10 +49,15 @@ func TestDockerfileThatReplacesTheFirewall(t *testing.T) {
 		{"an image of a longer name", strings.Replace(after(""), "-init:v1", "-init/x:v1", 1), "2"},
 		{"an argument", "ARG I=evil:1\n" + strings.Replace(after(""), "ghcr.io/org/claude-sandbox-init:v1", "${I}", 1), "3"},
 		{"no image at all", "FROM a:1\n" + startLine, "2"},
-		{"a stage that has it", "FROM b:1 AS s\nWORKDIR /claude\nCOPY --from=ghcr.io/org/claude-sandbox-init:v1 /sbx-init /claude/sbx-init\nRUN chmod 0111 sbx-init\nFROM a:1\nCOPY --from=s /claude/sbx-init /usr/local/sbin/sbx-init\n" + startLine, ""},
-		{"a stage that is the image", "FROM ghcr.io/org/claude-sandbox-init:v1 AS s\nFROM a:1\nCOPY --from=s /sbx-init /usr/local/sbin/sbx-init\n" + startLine, ""},
+		{"a stage that has it",
+			"FROM b:1 AS s\nWORKDIR /claude\nCOPY --from=ghcr.io/org/claude-sandbox-init:v1 /sbx-init /claude/sbx-init\nRUN chmod 0111 sbx-init\n" +
+				"FROM a:1\nCOPY --from=s /claude/sbx-init /usr/local/sbin/sbx-init\n" + startLine, ""},
+		{"a stage that is the image",
+			"FROM ghcr.io/org/claude-sandbox-init:v1 AS s\nFROM a:1\nCOPY --from=s /sbx-init /usr/local/sbin/sbx-init\n" + startLine, ""},
 		{"a stage that has another", "FROM b:1 AS s\nRUN make\nFROM a:1\nCOPY --from=s /sbx-init /usr/local/sbin/sbx-init\n" + startLine, "4"},
-		{"a stage that replaces it", "FROM b:1 AS s\nCOPY --from=ghcr.io/org/claude-sandbox-init:v1 /sbx-init /s/sbx-init\nRUN cp /bin/true /s/sbx-init\nFROM a:1\nCOPY --from=s /s/sbx-init /usr/local/sbin/sbx-init\n" + startLine, "3"},
+		{"a stage that replaces it",
+			"FROM b:1 AS s\nCOPY --from=ghcr.io/org/claude-sandbox-init:v1 /sbx-init /s/sbx-init\nRUN cp /bin/true /s/sbx-init\nFROM a:1\n" +
+				"COPY --from=s /s/sbx-init /usr/local/sbin/sbx-init\n" + startLine, "3"},
 		{"copied over later", after("COPY tool /usr/local/sbin/sbx-init\n"), "3"},
 		{"copied over earlier", "FROM a:1\nCOPY tool /usr/local/sbin/sbx-init\n" + initLine + startLine, ""},
 		{"copied into its folder", after("COPY sbx-init /usr/local/sbin/\n"), "3"},
@@ -85,19 +90,25 @@ func TestDockerfileThatReplacesTheFirewall(t *testing.T) {
 		{"by sudo", after("RUN sudo mv /x /usr/local/sbin/sbx-init\n"), "3"},
 		{"in a here-document", after("RUN <<EOF\nmv /x /usr/local/sbin/sbx-init\nEOF\n"), "4"},
 		{"in Python", after("RUN <<EOF\n#!/usr/bin/env python3\nopen('/usr/local/sbin/sbx-init','w')\nEOF\n"), "3"},
-		{"executed, chmod, setcap", after("RUN chmod 0755 /usr/local/sbin/sbx-init && setcap cap_net_admin+ep /usr/local/sbin/sbx-init && /usr/local/sbin/sbx-init version\n"), ""},
+		{"executed, chmod, setcap",
+			after(
+				"RUN chmod 0755 /usr/local/sbin/sbx-init && setcap cap_net_admin+ep /usr/local/sbin/sbx-init && " +
+					"/usr/local/sbin/sbx-init version\n"), ""},
 		{"spoken of", after("RUN printf '%s\\n' 'ask sbx-init check HOST' >>/etc/motd\n"), ""},
 		{"a program of that name elsewhere", strings.Replace(after(""), `["/usr/local/sbin/`, `["/opt/`, 1), "3"},
 		{"a word of another program", strings.Replace(after(""), `["/usr`, `["/opt/x", "/usr`, 1), "3"},
-		{"a shell of its own", strings.Replace(after("SHELL [\"/opt/x\", \"-c\"]\n"), startLine, "ENTRYPOINT /usr/local/sbin/sbx-init run\n", 1), "4"},
+		{"a shell of its own",
+			strings.Replace(after("SHELL [\"/opt/x\", \"-c\"]\n"), startLine, "ENTRYPOINT /usr/local/sbin/sbx-init run\n", 1), "4"},
 		{"behind an init", strings.Replace(after(""), `["/usr`, `["/usr/bin/tini", "--", "/usr`, 1), ""},
 		{"looked for in PATH", strings.Replace(after(""), `"/usr/local/sbin/sbx-init"`, `"sbx-init"`, 1), ""},
 		{"looked for in another PATH", strings.Replace(after("ENV PATH=/opt:$PATH\n"), `"/usr/local/sbin/sbx-init"`, `"sbx-init"`, 1), "4"},
-		{"a here-document around the lines", "FROM a:1\nCOPY evil /usr/local/sbin/sbx-init\nRUN cat >/dev/null <<EOF\n# sbx:begin firewall\n" + initLine + "# sbx:end firewall\nEOF\n" + startLine, "2 5"},
+		{"a here-document around the lines", "FROM a:1\nCOPY evil /usr/local/sbin/sbx-init\nRUN cat >/dev/null <<EOF\n# sbx:begin firewall\n" +
+			initLine + "# sbx:end firewall\nEOF\n" + startLine, "2 5"},
 		{"a step that goes on around the lines", "FROM a:1\nRUN true \\\n# sbx:begin firewall\n" + initLine + startLine, "4 5"},
 		{"all lines in a here-document", "FROM a:1\nCOPY <<EOF /notes\n" + initLine + startLine + "EOF\n", "3 4"},
 		{"another stage is the container", after("") + "FROM a:1\nRUN true\n", "4"},
-		{"a mirror that somebody looked at", strings.Replace("FROM a:1\n# sbx-ignore SBX822: our mirror\n"+initLine+startLine, "ghcr.io/org/", "mirror.example.com/", 1), ""},
+		{"a mirror that somebody looked at",
+			strings.Replace("FROM a:1\n# sbx-ignore SBX822: our mirror\n"+initLine+startLine, "ghcr.io/org/", "mirror.example.com/", 1), ""},
 	} {
 		tree := programTree(t, c.dockerfile)
 		tree[".devcontainer/rootfs/usr/local/sbin/sbx-init"] = "#!/bin/sh\n"
@@ -111,7 +122,8 @@ func TestDockerfileThatReplacesTheFirewall(t *testing.T) {
 // The build can be given something else under the image's own name.
 func TestBuildContextThatReplacesTheFirewall(t *testing.T) {
 	tree := programTree(t, "FROM a:1\n"+initLine+startLine)
-	tree[".devcontainer/devcontainer.json"] = with(t, `"image": "a:1"`, `"build": {"dockerfile": "Dockerfile", "options": ["--build-context=ghcr.io/org/claude-sandbox-init:v1=docker-image://evil:1"]}`)
+	tree[".devcontainer/devcontainer.json"] = with(t, `"image": "a:1"`,
+		`"build": {"dockerfile": "Dockerfile", "options": ["--build-context=ghcr.io/org/claude-sandbox-init:v1=docker-image://evil:1"]}`)
 	if got := linesOf(t, tree, "SBX822"); got != "2" {
 		t.Errorf("lines %q", got)
 	}
@@ -154,7 +166,8 @@ func TestSettingsThatTheDockerfileCopies(t *testing.T) {
 		}},
 		{"made by the host", "", func(m devcontainer.Memory) {
 			delete(m, ".devcontainer/sandbox.jsonc")
-			m[".devcontainer/devcontainer.json"] = with(t, `"image": "a:1"`, `"initializeCommand": "make .devcontainer/sandbox.jsonc", "build": {"dockerfile": "Dockerfile"}`)
+			m[".devcontainer/devcontainer.json"] = with(t, `"image": "a:1"`,
+				`"initializeCommand": "make .devcontainer/sandbox.jsonc", "build": {"dockerfile": "Dockerfile"}`)
 		}},
 		{"of another stage", "", func(m devcontainer.Memory) {
 			delete(m, ".devcontainer/sandbox.jsonc")
@@ -167,7 +180,8 @@ func TestSettingsThatTheDockerfileCopies(t *testing.T) {
 			t.Errorf("%s: lines %q, want %q", c.name, got, c.want)
 		}
 	}
-	if findings := lint.Check(devcontainer.Parse("f", []byte(programTree(t, lines)[".devcontainer/devcontainer.json"]))); strings.Contains(reported(findings), "SBX823") {
+	if findings := lint.Check(devcontainer.Parse("f", []byte(programTree(t, lines)[".devcontainer/devcontainer.json"]))); strings.Contains(
+		reported(findings), "SBX823") {
 		t.Errorf("from standard input: %v", findings)
 	}
 }

@@ -10,8 +10,9 @@ import (
 // sidecar is a sandbox of two services that holds.
 func sidecar() devcontainer.Memory {
 	return devcontainer.Memory{
-		".devcontainer/devcontainer.json": `{"dockerComposeFile": "compose.yaml", "service": "agent", "workspaceFolder": "/project", "remoteUser": "agent"}`,
-		".devcontainer/sandbox.jsonc":     "{}",
+		".devcontainer/devcontainer.json": `{"dockerComposeFile": "compose.yaml", "service": "agent", "workspaceFolder": ` +
+			`"/project", "remoteUser": "agent"}`,
+		".devcontainer/sandbox.jsonc": "{}",
 		".devcontainer/compose.yaml": `services:
   firewall:
     image: ghcr.io/org/claude-sandbox:1.0.0
@@ -37,14 +38,17 @@ func TestContractOfCompose(t *testing.T) {
 		{"the agent may change it", "    security_opt: [no-new-privileges]\n", "    cap_add: [NET_ADMIN]\n", "SBX805 NET_ADMIN"},
 		{"the agent is privileged", "    security_opt: [no-new-privileges]\n", "    privileged: true\n", "SBX402 true; SBX805 true"},
 		{"configuration writable", "      - \"./:/project/.devcontainer:ro\"\n", "", `SBX806 "..:/project"`},
-		{"configuration read-only, the folder as a dot", "      - \"./:/project/.devcontainer:ro\"\n", "      - \".:/project/.devcontainer:ro\"\n", ""},
+		{"configuration read-only, the folder as a dot", "      - \"./:/project/.devcontainer:ro\"\n",
+			"      - \".:/project/.devcontainer:ro\"\n", ""},
 		{"configuration covered by a tmpfs", "      - \"./:/project/.devcontainer:ro\"\n", "    tmpfs: /project/.devcontainer\n", ""},
 		{"no host folder, nothing to protect", "      - \"..:/project\"\n      - \"./:/project/.devcontainer:ro\"\n", "      - \"/project\"\n",
 			`SBX317 "/project"`},
 		{"one service", "    network_mode: service:firewall\n", "    cap_add: [NET_ADMIN]\n", ""},
 		{"one service without the capability", "    network_mode: service:firewall\n", "", "SBX801 agent"},
-		{"entrypoint replaced", "    network_mode: service:firewall\n", "    cap_add: [NET_ADMIN]\n    entrypoint: [sleep, infinity]\n", "SBX802 [sleep, infinity]"},
-		{"entrypoint with the firewall", "    network_mode: service:firewall\n", "    cap_add: [NET_ADMIN]\n    entrypoint: [sbx-init, run, --]\n", ""},
+		{"entrypoint replaced", "    network_mode: service:firewall\n", "    cap_add: [NET_ADMIN]\n    entrypoint: [sleep, infinity]\n",
+			"SBX802 [sleep, infinity]"},
+		{"entrypoint with the firewall", "    network_mode: service:firewall\n",
+			"    cap_add: [NET_ADMIN]\n    entrypoint: [sbx-init, run, --]\n", ""},
 		{"setuid works", "    network_mode: service:firewall\n    security_opt: [no-new-privileges]\n", "    cap_add: [NET_ADMIN]\n", `SBX805 {`},
 	} {
 		tree := sidecar()
@@ -58,8 +62,10 @@ func TestContractOfCompose(t *testing.T) {
 	}
 	// The reference CLI drops readonly on the way to Compose, and its volume wins.
 	open := sidecar()
-	open[".devcontainer/devcontainer.json"] = strings.Replace(open[".devcontainer/devcontainer.json"], "{", `{"mounts": ["type=bind,source=${localWorkspaceFolder}/.devcontainer,target=/project/.devcontainer,readonly"], `, 1)
-	const dropped = `SBX806 "..:/project"; SBX310 "type=bind,source=${localWorkspaceFolder}/.devcontainer,target=/project/.devcontainer,readonly"`
+	open[".devcontainer/devcontainer.json"] = strings.Replace(open[".devcontainer/devcontainer.json"], "{",
+		`{"mounts": ["type=bind,source=${localWorkspaceFolder}/.devcontainer,target=/project/.devcontainer,readonly"], `, 1)
+	const dropped = `SBX806 "..:/project"; SBX310 "type=bind,source=${localWorkspaceFolder}/.devcontainer,` +
+		`target=/project/.devcontainer,readonly"`
 	if got := marked(t, open, false); got != dropped {
 		t.Errorf("read-only by mounts: %s", got)
 	}
@@ -75,7 +81,10 @@ func TestContractOfCompose(t *testing.T) {
 func TestFirewallScriptsLeak(t *testing.T) {
 	const closed = "ip6tables -P OUTPUT DROP\niptables -P OUTPUT DROP\n"
 	for _, c := range []struct{ name, script, want string }{
-		{"closed", closed + "iptables -A OUTPUT -d 192.0.2.1 -p tcp --dport 443 -j ACCEPT\niptables -A OUTPUT -m state --state ESTABLISHED,RELATED -j ACCEPT\n", ""},
+		{"closed",
+			closed +
+				"iptables -A OUTPUT -d 192.0.2.1 -p tcp --dport 443 -j ACCEPT\n" +
+				"iptables -A OUTPUT -m state --state ESTABLISHED,RELATED -j ACCEPT\n", ""},
 		{"IPv6 open", "iptables -P OUTPUT DROP\n", "SBX808 iptables"},
 		{"IPv6 switched off", "sysctl -w net.ipv6.conf.all.disable_ipv6=1\niptables -P OUTPUT DROP\n", ""},
 		{"DNS to anywhere", closed + "iptables -A OUTPUT -p udp --dport 53 -j ACCEPT\n", "SBX808 iptables"},
@@ -102,9 +111,12 @@ func TestPolicyAgainstTheConfiguration(t *testing.T) {
 		{"npm by an entry of its own", `{"network": {"allow": ["*.npmjs.org"]}}`, `"postCreateCommand": "cd x && npm install"`, ""},
 		{"npm that fetches nothing", `{}`, `"postCreateCommand": "npm test"`, ""},
 		{"an array", `{}`, `"onCreateCommand": ["pip", "install", "flask"]`, `SBX814 ["pip", "install", "flask"]`},
-		{"in parallel", `{"network": {"presets": ["go"]}}`, `"postStartCommand": {"a": "go mod download", "b": "cargo fetch"}`, `SBX814 "cargo fetch"`},
-		{"an address", `{}`, `"postCreateCommand": "curl -fsSo x https://files.example.com/x"`, `SBX814 "curl -fsSo x https://files.example.com/x"`},
-		{"an address that is allowed", `{"network": {"allow": ["files.example.com"]}}`, `"postCreateCommand": "curl -fsSo x https://files.example.com/x"`, ""},
+		{"in parallel", `{"network": {"presets": ["go"]}}`, `"postStartCommand": {"a": "go mod download", "b": "cargo fetch"}`,
+			`SBX814 "cargo fetch"`},
+		{"an address", `{}`, `"postCreateCommand": "curl -fsSo x https://files.example.com/x"`,
+			`SBX814 "curl -fsSo x https://files.example.com/x"`},
+		{"an address that is allowed", `{"network": {"allow": ["files.example.com"]}}`,
+			`"postCreateCommand": "curl -fsSo x https://files.example.com/x"`, ""},
 		{"this machine", `{}`, `"postStartCommand": "curl http://localhost:3000/health"`, ""},
 		{"published", `{}`, `"appPort": ["127.0.0.1:8080:80"]`, `SBX813 "127.0.0.1:8080:80"`},
 		{"published by runArgs", `{}`, `"runArgs": ["-p", "127.0.0.1:3000:3000"]`, `SBX813 "-p"`},
@@ -123,9 +135,12 @@ func TestPolicyAgainstTheConfiguration(t *testing.T) {
 func TestAgentWithoutASandbox(t *testing.T) {
 	for _, c := range []struct{ name, config, want string }{
 		{"in a hook", image(`"postAttachCommand": ["claude", "--dangerously-skip-permissions"]`), `SBX811 "--dangerously-skip-permissions"`},
-		{"in the editor's settings", image(`"customizations": {"vscode": {"settings": {"claudeCode.initialPermissionMode": "bypassPermissions"}}}`), `SBX811 "bypassPermissions"`},
+		{"in the editor's settings",
+			image(`"customizations": {"vscode": {"settings": {"claudeCode.initialPermissionMode": "bypassPermissions"}}}`),
+			`SBX811 "bypassPermissions"`},
 		{"asking", image(`"postAttachCommand": "claude"`), ""},
-		{"shared login", image(`"mounts": ["source=claude,target=/home/dev/.claude,type=volume"]`), `SBX810 "source=claude,target=/home/dev/.claude,type=volume"`},
+		{"shared login", image(`"mounts": ["source=claude,target=/home/dev/.claude,type=volume"]`),
+			`SBX810 "source=claude,target=/home/dev/.claude,type=volume"`},
 		{"login of its own", image(`"mounts": ["source=claude-${devcontainerId},target=/home/dev/.claude,type=volume"]`), ""},
 		{"a cache is nobody's login", image(`"mounts": ["source=go,target=/go/pkg,type=volume"]`), ""},
 	} {
@@ -133,7 +148,8 @@ func TestAgentWithoutASandbox(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
 		}
 	}
-	if got := marked(t, built("FROM node:22\nUSER node\nCMD claude --dangerously-skip-permissions\n", "}"), false); got != "SBX811 --dangerously-skip-permissions" {
+	if got := marked(t, built("FROM node:22\nUSER node\nCMD claude --dangerously-skip-permissions\n", "}"),
+		false); got != "SBX811 --dangerously-skip-permissions" {
 		t.Error(got)
 	}
 }

@@ -232,7 +232,8 @@ func mutate(t *testing.T, src []byte, use func([]byte)) {
 	}
 	walk(&v, "")
 	for _, p := range pointers {
-		patches := []string{`[{"op":"remove","path":` + jsonc.Quote(p) + `}]`, `[{"op":"move","from":` + jsonc.Quote(p) + `,"path":` + jsonc.Quote(p+"x") + `}]`}
+		patches := []string{`[{"op":"remove","path":` + jsonc.Quote(p) + `}]`,
+			`[{"op":"move","from":` + jsonc.Quote(p) + `,"path":` + jsonc.Quote(p+"x") + `}]`}
 		for _, value := range []string{`null`, `true`, `1`, `1.5`, `"x"`, `[]`, `["x"]`, `[1]`, `{}`, `{"x": "y"}`, `{"x": 1}`} {
 			patches = append(patches, `[{"op":"replace","path":`+jsonc.Quote(p)+`,"value":`+value+`}]`)
 		}

@@ -15,8 +15,9 @@ func built(dockerfile, more string) devcontainer.Memory {
 	return devcontainer.Memory{
 		".devcontainer/devcontainer.json": `{"build": {"dockerfile": "Dockerfile"` + more + `}`,
 		".devcontainer/Dockerfile":        dockerfile,
-		".devcontainer/x":                 "", ".devcontainer/.ssh/id_ed25519": "", ".devcontainer/.git/HEAD": "", ".devcontainer/company-ca.pem": "",
-		".devcontainer/setup.sh": "", ".devcontainer/tool": "",
+		".devcontainer/x":                 "", ".devcontainer/.ssh/id_ed25519": "", ".devcontainer/.git/HEAD": "",
+		".devcontainer/company-ca.pem": "",
+		".devcontainer/setup.sh":       "", ".devcontainer/tool": "",
 	}
 }
 
@@ -44,7 +45,8 @@ const from = "FROM debian:13\nRUN useradd -m dev\n"
 func TestDockerfileRules(t *testing.T) {
 	for _, c := range []struct{ name, src, want string }{
 		{"piped into sudo", "RUN curl -fsSL https://x.io/i | sudo -E bash -", "SBX705 curl -fsSL https://x.io/i | sudo -E bash"},
-		{"piped through another program", "RUN wget -qO- https://x.io/i | tr -d '\\r' | sh -s -- -y", "SBX705 wget -qO- https://x.io/i | tr -d '\\r' | sh"},
+		{"piped through another program", "RUN wget -qO- https://x.io/i | tr -d '\\r' | sh -s -- -y",
+			"SBX705 wget -qO- https://x.io/i | tr -d '\\r' | sh"},
 		{"process substitution", "SHELL [\"bash\", \"-c\"]\nRUN bash <(curl -s https://x.io/i)", "SBX705 curl"},
 		{"command substitution", `RUN sh -c "$(curl -fsSL https://x.io/i)"`, "SBX705 curl"},
 		{"eval", `RUN eval "$(wget -O- https://x.io/i)"`, "SBX705 wget"},
@@ -60,11 +62,13 @@ func TestDockerfileRules(t *testing.T) {
 		{"something else is checked", "RUN sha256sum -c sums && curl https://x.io/i | sh", "SBX705 curl https://x.io/i | sh"},
 		{"only said", "RUN echo 'curl https://x.io/i | sh'", ""},
 
-		{"sudoers by echo", `RUN echo dev ALL=\(root\) NOPASSWD:ALL > /etc/sudoers.d/dev && chmod 0440 /etc/sudoers.d/dev`, "SBX704 NOPASSWD:ALL"},
+		{"sudoers by echo", `RUN echo dev ALL=\(root\) NOPASSWD:ALL > /etc/sudoers.d/dev && chmod 0440 /etc/sudoers.d/dev`,
+			"SBX704 NOPASSWD:ALL"},
 		{"sudoers by tee", `RUN printf 'dev ALL=(ALL:ALL) NOPASSWD: ALL\n' | tee -a /etc/sudoers`, `SBX704 'dev ALL=(ALL:ALL) NOPASSWD: ALL\n'`},
 		{"sudoers by here-document", "RUN cat > /etc/sudoers.d/dev <<EOF\ndev ALL=(ALL) NOPASSWD: ALL\nEOF", "SBX704 cat"},
 		{"sudoers by COPY", "COPY <<EOF /etc/sudoers.d/dev\ndev ALL=(ALL) NOPASSWD: ALL\nEOF", "SBX704 NOPASSWD: ALL"},
-		{"sudoers by sed", `RUN sed -i 's/^%sudo.*/%sudo ALL=(ALL) NOPASSWD:ALL/' /etc/sudoers`, `SBX704 's/^%sudo.*/%sudo ALL=(ALL) NOPASSWD:ALL/'`},
+		{"sudoers by sed", `RUN sed -i 's/^%sudo.*/%sudo ALL=(ALL) NOPASSWD:ALL/' /etc/sudoers`,
+			`SBX704 's/^%sudo.*/%sudo ALL=(ALL) NOPASSWD:ALL/'`},
 		{"sudoers with a wildcard", `RUN echo 'dev ALL=(root) NOPASSWD: /opt/*' >> /etc/sudoers`, `SBX704 'dev ALL=(root) NOPASSWD: /opt/*'`},
 		{"sudoers for one command", `RUN echo 'dev ALL=(root) NOPASSWD: /usr/local/bin/up' > /etc/sudoers.d/dev`, ""},
 
@@ -88,12 +92,14 @@ func TestDockerfileRules(t *testing.T) {
 		{"node for one command", "RUN NODE_TLS_REJECT_UNAUTHORIZED=0 npm i", "SBX720 NODE_TLS_REJECT_UNAUTHORIZED=0"},
 		{"git by export", "RUN export GIT_SSL_NO_VERIFY=true && git clone https://x.io/x", "SBX720 GIT_SSL_NO_VERIFY=true"},
 		{"apt", "RUN apt-get update && apt-get install -y --allow-unauthenticated x", "SBX720 --allow-unauthenticated"},
-		{"certificates stay checked", "ENV NODE_TLS_REJECT_UNAUTHORIZED=1\nRUN npm config set strict-ssl true && git config http.sslVerify true", ""},
+		{"certificates stay checked",
+			"ENV NODE_TLS_REJECT_UNAUTHORIZED=1\nRUN npm config set strict-ssl true && git config http.sslVerify true", ""},
 
 		{"ARG without a value", "ARG GITHUB_TOKEN", "SBX706 GITHUB_TOKEN"},
 		{"ENV of an ARG", "ARG GITHUB_TOKEN\nENV GITHUB_TOKEN=$GITHUB_TOKEN", "SBX706 GITHUB_TOKEN"},
 		{"ENV with a key", "ENV ANTHROPIC_API_KEY=sk-ant-api03-aaaaaaaaaaaaaaaaaaaaaaaa", "SBX501 ANTHROPIC_API_KEY"},
-		{"a key in RUN", "RUN git clone https://ghp_0123456789abcdefghijklmnopqrstuvwxyz@github.com/a/b", "SBX501 https://ghp_0123456789abcdefghijklmnopqrstuvwxyz@github.com/a/b"},
+		{"a key in RUN", "RUN git clone https://ghp_0123456789abcdefghijklmnopqrstuvwxyz@github.com/a/b",
+			"SBX501 https://ghp_0123456789abcdefghijklmnopqrstuvwxyz@github.com/a/b"},
 		{"an example password", "ENV POSTGRES_PASSWORD=postgres", ""},
 		{"the name of a file", "ENV TOKEN_FILE=/run/secrets/token", ""},
 
@@ -125,7 +131,8 @@ func TestDockerfileRules(t *testing.T) {
 		{"an instruction with a slip", "EXPSOE 80", "SBX715 EXPSOE"},
 		{"an option with a slip", "COPY --form=x a b", "SBX715 COPY --form=x a b"},
 	} {
-		src := "FROM debian:13 AS unused\nRUN curl https://x.io/i | sh\nRUN echo 'x ALL=(ALL) NOPASSWD:ALL' > /etc/sudoers\n" + from + c.src + "\nUSER dev\n"
+		src := "FROM debian:13 AS unused\nRUN curl https://x.io/i | sh\nRUN echo 'x ALL=(ALL) NOPASSWD:ALL' > /etc/sudoers\n" +
+			from + c.src + "\nUSER dev\n"
 		more := `}`
 		if strings.Contains(c.src, "later") {
 			src += "FROM debian:13 AS later\n"
@@ -148,18 +155,22 @@ func TestUserOfTheDockerfile(t *testing.T) {
 		{"created with adduser", "FROM alpine:3\nRUN adduser -D dev\n", `}, "remoteUser": "dev"`, ""},
 		{"created with a variable", "FROM debian:13\nARG U=dev\nRUN useradd $U\nUSER $U\n", "}", ""},
 		{"created by a script", "FROM debian:13\nCOPY setup.sh /tmp/\nRUN bash /tmp/setup.sh\n", `}, "remoteUser": "dev"`, ""},
-		{"created by a Feature", "FROM debian:13\n", `}, "remoteUser": "dev", "features": {"ghcr.io/devcontainers/features/common-utils:2": {"username": "dev"}}`, ""},
+		{"created by a Feature", "FROM debian:13\n",
+			`}, "remoteUser": "dev", "features": {"ghcr.io/devcontainers/features/common-utils:2": {"username": "dev"}}`, ""},
 		{"in the image", "FROM node:22\n", `}, "remoteUser": "node"`, ""},
 		{"perhaps in the image", "FROM example.com/base:1\n", `}, "remoteUser": "dev"`, ""},
-		{"created in a stage that is not used", "FROM debian:13 AS a\nRUN useradd dev\nFROM debian:13\n", `}, "remoteUser": "dev"`, `SBX703 "dev"`},
+		{"created in a stage that is not used", "FROM debian:13 AS a\nRUN useradd dev\nFROM debian:13\n",
+			`}, "remoteUser": "dev"`, `SBX703 "dev"`},
 		{"nobody created USER", "FROM debian:13\nUSER dev\n", "}", "SBX703 dev"},
 		{"a number needs no name", "FROM debian:13\nUSER 1000\n", "}", ""},
 		{"target", from + "USER dev\nFROM debian:13 AS b\nUSER root\n", `, "target": "0"}`, ""},
 		{"no such target", from + "USER dev\n", `, "target": "b"}`, `SBX712 "b"`},
-		{"an argument that nobody takes", "ARG VARIANT=1\nFROM debian:$VARIANT\nUSER 1\n", `, "args": {"VARANT": "2", "HTTPS_PROXY": "x"}}`, `SBX713 "VARANT"`},
+		{"an argument that nobody takes", "ARG VARIANT=1\nFROM debian:$VARIANT\nUSER 1\n",
+			`, "args": {"VARANT": "2", "HTTPS_PROXY": "x"}}`, `SBX713 "VARANT"`},
 		{"latest by argument", "ARG V=13\nFROM debian:$V\nUSER 1\n", `, "args": {"V": "latest"}}`, "SBX726 debian:$V"},
 	} {
-		if got := marked(t, built(c.src, c.more), c.name == "nobody"); strings.TrimPrefix(got, "SBX701 debian:13; ") != c.want && strings.ReplaceAll(got, "; SBX701 debian:13", "") != c.want {
+		if got := marked(t, built(c.src, c.more), c.name == "nobody"); strings.TrimPrefix(got, "SBX701 debian:13; ") != c.want &&
+			strings.ReplaceAll(got, "; SBX701 debian:13", "") != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
 		}
 	}
@@ -207,7 +218,10 @@ func TestPlaceholderOfADockerfile(t *testing.T) {
 // A rate depends on the files: this is one as generated
 // configurations have it, some 60 lines with continued shell text.
 func BenchmarkDockerfile(b *testing.B) {
-	src := "FROM node:22-bookworm-slim AS claude\n" + strings.Repeat("RUN set -eu; \\\n    export DEBIAN_FRONTEND=noninteractive; \\\n    apt-get update; \\\n    apt-get install -y --no-install-recommends -- git curl; \\\n    rm -rf /var/lib/apt/lists/*\n", 10) + "RUN useradd --create-home dev\nUSER dev\n"
+	src := "FROM node:22-bookworm-slim AS claude\n" +
+		strings.Repeat("RUN set -eu; \\\n    export DEBIAN_FRONTEND=noninteractive; \\\n    apt-get update; \\\n"+
+			"    apt-get install -y --no-install-recommends -- git curl; \\\n    rm -rf /var/lib/apt/lists/*\n",
+			10) + "RUN useradd --create-home dev\nUSER dev\n"
 	tree := devcontainer.Memory{"Dockerfile": src}
 	b.SetBytes(int64(len(src)))
 	for b.Loop() {
@@ -222,7 +236,8 @@ func BenchmarkDockerfile(b *testing.B) {
 // Whatever a Dockerfile, a Compose file and a script hold: no panic, and every
 // finding lies inside its file.
 func FuzzCheckAround(f *testing.F) {
-	f.Add("FROM a AS b\nARG T\nENV T=$T\nRUN <<E\ncurl x | sh\nE\nCOPY --from=c . /\nUSER x\n", "services: {s: {build: ., volumes: ['/:/x'], ports: [1], environment: [A_TOKEN]}}", "iptables -A OUTPUT -p udp --dport 53 -j ACCEPT\n")
+	f.Add("FROM a AS b\nARG T\nENV T=$T\nRUN <<E\ncurl x | sh\nE\nCOPY --from=c . /\nUSER x\n",
+		"services: {s: {build: ., volumes: ['/:/x'], ports: [1], environment: [A_TOKEN]}}", "iptables -A OUTPUT -p udp --dport 53 -j ACCEPT\n")
 	f.Add("from\\\n a\nuser\tx", "include: [c.yml]\nservices: {s: {extends: s, network_mode: 'service:s', entrypoint: [a]}}", "")
 	f.Fuzz(func(t *testing.T, file, composed, script string) {
 		for _, config := range []string{
@@ -237,7 +252,8 @@ func FuzzCheckAround(f *testing.F) {
 			}
 			for _, finding := range lint.Check(p) {
 				lines := strings.Split(tree[finding.File], "\n")
-				if finding.Line < 1 || finding.Line > len(lines) || finding.Column < 1 || finding.Column > len(lines[finding.Line-1])+4 || finding.EndLine < finding.Line {
+				if finding.Line < 1 || finding.Line > len(lines) || finding.Column < 1 || finding.Column > len(lines[finding.Line-1])+4 ||
+					finding.EndLine < finding.Line {
 					t.Errorf("%+v lies outside", finding)
 				}
 			}

@@ -68,7 +68,8 @@ func TestFilesOfGeneratorsAreNoDockerfiles(t *testing.T) {
 			t.Errorf("%s: judged is %v", name, got)
 		}
 	}
-	files := devcontainer.Memory{configName: `{"build": {"dockerfile": "Dockerfile.in"}}`, ".devcontainer/Dockerfile.in": "FROM a:1\nRUN chmod 777 /\n"}
+	files := devcontainer.Memory{configName: `{"build": {"dockerfile": "Dockerfile.in"}}`,
+		".devcontainer/Dockerfile.in": "FROM a:1\nRUN chmod 777 /\n"}
 	p, err := devcontainer.Load(files, configName, configName)
 	if err != nil {
 		t.Fatal(err)
@@ -85,21 +86,26 @@ func TestFilesOfGeneratorsAreNoDockerfiles(t *testing.T) {
 // A volume below the workspace belongs to root, in each notation that brings it, unless something gives it to the user.
 func TestVolumesOfRootInEachNotation(t *testing.T) {
 	const image = `"image": "mcr.microsoft.com/devcontainers/typescript-node:22"`
-	const service = "services:\n  app:\n    image: mcr.microsoft.com/devcontainers/typescript-node:22\n    volumes: ['..:/w', 'm:/w/node_modules']\n"
+	const service = "services:\n  app:\n    image: mcr.microsoft.com/devcontainers/typescript-node:22\n" +
+		"    volumes: ['..:/w', 'm:/w/node_modules']\n"
 	const composed = `{"dockerComposeFile": "c.yaml", "service": "app", "workspaceFolder": "/w"`
 	for _, c := range []struct {
 		name, config, compose, want string // want is a part of the line that the finding is about; "" = no finding
 	}{
 		{"property", `{` + image + `, "mounts": ["type=volume,source=m,target=${containerWorkspaceFolder}/m"]}`, "", `"mounts"`},
-		{"-v", `{` + image + `, "workspaceFolder": "/w", "workspaceMount": "type=bind,source=.,target=/w", "runArgs": ["-v", "m:/w/m"]}`, "", `"-v"`},
+		{"-v", `{` + image + `, "workspaceFolder": "/w", "workspaceMount": "type=bind,source=.,target=/w", "runArgs": ["-v", "m:/w/m"]}`, "",
+			`"-v"`},
 		{"--mount", `{` + image + `, "workspaceFolder": "/w", "workspaceMount": "type=bind,source=.,target=/w", ` +
 			`"runArgs": ["--mount=type=volume,source=m,target=/w/m"]}`, "", `--mount`},
-		{"-v of a folder", `{` + image + `, "workspaceFolder": "/w", "workspaceMount": "type=bind,source=.,target=/w", "runArgs": ["-v", "/m:/w/m"]}`, "", ""},
+		{"-v of a folder",
+			`{` + image + `, "workspaceFolder": "/w", "workspaceMount": "type=bind,source=.,target=/w", "runArgs": ["-v", "/m:/w/m"]}`, "", ""},
 		{"Compose", composed + `}`, service, "m:/w/node_modules"},
-		{"another service", composed + `}`, strings.Replace(service, "app:", "app:\n    image: mcr.microsoft.com/devcontainers/typescript-node:22\n"+
-			"    volumes: ['..:/w']\n  db:", 1), ""},
+		{"another service", composed + `}`,
+			strings.Replace(service, "app:", "app:\n    image: mcr.microsoft.com/devcontainers/typescript-node:22\n"+
+				"    volumes: ['..:/w']\n  db:", 1), ""},
 		{"Compose with a hook", composed + `, "postCreateCommand": "sudo chown node node_modules"}`, service, ""},
-		{"Compose with a command", composed + `, "overrideCommand": false}`, service + "    command: sh -c 'chown node /w/node_modules; sleep infinity'\n", ""},
+		{"Compose with a command", composed + `, "overrideCommand": false}`,
+			service + "    command: sh -c 'chown node /w/node_modules; sleep infinity'\n", ""},
 		{"Compose as root", composed + `, "remoteUser": "root"}`, service, ""},
 	} {
 		p, err := devcontainer.Load(devcontainer.Memory{configName: c.config, ".devcontainer/c.yaml": c.compose}, configName, configName)

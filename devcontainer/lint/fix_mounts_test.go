@@ -27,16 +27,26 @@ func TestFixMountsWhatActsOnTheHost(t *testing.T) {
 		added        []string
 	}{
 		{"no mounts", "{\n  \"image\": \"a:1\", // why\n  " + sound + "\n}\n", "", "", []string{folder, git, hooks, config}},
-		{"in one line", `{"image": "a:1", ` + sound + `, "mounts": ["type=volume,source=v,target=/v"]}`, "", "", []string{folder, git, hooks, config}},
-		{"over lines, with a comment", "{\n  \"image\": \"a:1\",\n  " + sound + ",\n  \"mounts\": [\n    \"type=volume,source=v,target=/v\" // cache\n  ]\n}\n", "", "", []string{folder, git, hooks, config}},
+		{"in one line", `{"image": "a:1", ` + sound + `, "mounts": ["type=volume,source=v,target=/v"]}`, "", "",
+			[]string{folder, git, hooks, config}},
+		{"over lines, with a comment",
+			"{\n  \"image\": \"a:1\",\n  " + sound + ",\n  \"mounts\": [\n    \"type=volume,source=v,target=/v\" // cache\n  ]\n}\n", "", "",
+			[]string{folder, git, hooks, config}},
 		{"a part is there", `{"image": "a:1", ` + sound + `, "mounts": [` + folder + `, ` + git + `, ` + hooks + `]}`, "", "", []string{config}},
-		{"git can be renamed", `{"image": "a:1", ` + sound + `, "mounts": [` + folder + `, ` + hooks + `, ` + config + `]}`, "", "", []string{git}},
+		{"git can be renamed", `{"image": "a:1", ` + sound + `, "mounts": [` + folder + `, ` + hooks + `, ` + config + `]}`, "", "",
+			[]string{git}},
 		{"a clone without hooks", `{"image": "a:1", ` + sound + `}`, ".git/hooks/x", "SBX807", []string{folder}},
-		{"something else is there", `{"image": "a:1", ` + sound + `, "mounts": [` + strings.Replace(folder, ",readonly", "", 1) + `, ` + git + `, ` + hooks + `, ` + config + `]}`, "", "SBX806", nil},
-		{"a mount of the workspace of its own", `{"image": "a:1", ` + sound + `, "workspaceMount": "type=bind,source=${localWorkspaceFolder},target=/w", "workspaceFolder": "/w"}`, "", "", []string{folder, git, hooks, config}},
-		{"the workspace is a part of the mount", `{"image": "a:1", ` + sound + `, "workspaceMount": "type=bind,source=${localWorkspaceFolder},target=/w", "workspaceFolder": "/w/sub"}`, "", "SBX806 SBX807", nil},
+		{"something else is there", `{"image": "a:1", ` + sound + `, "mounts": [` + strings.Replace(folder, ",readonly", "", 1) + `, ` + git +
+			`, ` + hooks + `, ` + config + `]}`, "", "SBX806", nil},
+		{"a mount of the workspace of its own",
+			`{"image": "a:1", ` + sound + `, "workspaceMount": "type=bind,source=${localWorkspaceFolder},target=/w", "workspaceFolder": "/w"}`, "",
+			"", []string{folder, git, hooks, config}},
+		{"the workspace is a part of the mount",
+			`{"image": "a:1", ` + sound + `, "workspaceMount": "type=bind,source=${localWorkspaceFolder},target=/w", "workspaceFolder": "/w/sub"}`,
+			"", "SBX806 SBX807", nil},
 		{"mounts is no list", `{"image": "a:1", ` + sound + `, "mounts": "x"}`, "", "SBX202", nil},
-		{"Compose", `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/w", "remoteUser": "agent"}`, "", "SBX801 SBX806 SBX807 SBX805", nil},
+		{"Compose", `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/w", "remoteUser": "agent"}`, "",
+			"SBX801 SBX806 SBX807 SBX805", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tree := devcontainer.Memory{".devcontainer/c.yaml": "services: {a: {image: 'a:1', volumes: ['..:/w']}}\n"}

@@ -50,17 +50,25 @@ func TestFixKeepsWhatItIsNotAbout(t *testing.T) {
 		{"line ends and mark", "\ufeff{\r\n\t\"image\": \"a:1\",\r\n\t\"remoteuser\": \"x\"\r\n}\r\n",
 			"\ufeff{\r\n\t\"image\": \"a:1\",\r\n\t\"remoteUser\": \"x\"\r\n}\r\n"},
 		{"a note", "{\"image\": \"a:1\", \"name\": \"${env:X}\",}", "{\"image\": \"a:1\", \"name\": \"${env:X}\",}"},
-		{"legacy, all at once", "{\n  \"image\": \"a:1\",\n  // mine\n  \"extensions\": [\n    \"a.b\" // one\n  ],\n  \"settings\": {\n    \"x\": 1\n  }\n}\n",
-			"{\n  \"image\": \"a:1\",\n  // mine\n  \"customizations\": {\"vscode\": {\"extensions\": [\n    \"a.b\" // one\n  ], \"settings\": {\n    \"x\": 1\n  }}}\n}\n"},
-		{"legacy into what is there", "{\n  \"image\": \"a:1\",\n  \"extensions\": [\n    \"a.b\"\n  ],\n  \"customizations\": {\n    \"vscode\": {\n      \"settings\": {}\n    }\n  }\n}\n",
-			"{\n  \"image\": \"a:1\",\n  \"customizations\": {\n    \"vscode\": {\n      \"settings\": {},\n      \"extensions\": [\n        \"a.b\"\n      ]\n    }\n  }\n}\n"},
+		{"legacy, all at once",
+			"{\n  \"image\": \"a:1\",\n  // mine\n  \"extensions\": [\n    \"a.b\" // one\n  ],\n  \"settings\": {\n    \"x\": 1\n  }\n}\n",
+			"{\n  \"image\": \"a:1\",\n  // mine\n  \"customizations\": {\"vscode\": {\"extensions\": [\n    \"a.b\" // one\n" +
+				"  ], \"settings\": {\n    \"x\": 1\n  }}}\n}\n"},
+		{"legacy into what is there",
+			"{\n  \"image\": \"a:1\",\n  \"extensions\": [\n    \"a.b\"\n  ],\n  \"customizations\": {\n    \"vscode\": {\n" +
+				"      \"settings\": {}\n    }\n  }\n}\n",
+			"{\n  \"image\": \"a:1\",\n  \"customizations\": {\n    \"vscode\": {\n      \"settings\": {},\n      \"extensions\": [\n" +
+				"        \"a.b\"\n      ]\n    }\n  }\n}\n"},
 		{"taken already", "{\"image\": \"a:1\", \"extensions\": [\"a.b\"], \"customizations\": {\"vscode\": {\"extensions\": []}}}",
 			"{\"image\": \"a:1\", \"extensions\": [\"a.b\"], \"customizations\": {\"vscode\": {\"extensions\": []}}}"},
-		{"nothing that opens the host", "{\"image\": \"a:1\", \"Privileged\": true, \"run_args\": []}", "{\"image\": \"a:1\", \"Privileged\": true, \"run_args\": []}"},
-		{"both spellings", "{\"image\": \"a:1\", \"remoteuser\": \"x\", \"remoteUser\": \"y\"}", "{\"image\": \"a:1\", \"remoteuser\": \"x\", \"remoteUser\": \"y\"}"},
+		{"nothing that opens the host", "{\"image\": \"a:1\", \"Privileged\": true, \"run_args\": []}",
+			"{\"image\": \"a:1\", \"Privileged\": true, \"run_args\": []}"},
+		{"both spellings", "{\"image\": \"a:1\", \"remoteuser\": \"x\", \"remoteUser\": \"y\"}",
+			"{\"image\": \"a:1\", \"remoteuser\": \"x\", \"remoteUser\": \"y\"}"},
 		{"mount with a comma", `{"image": "a:1", "mounts": [{"type": "volume", "source": "a,b", "target": "/x", "readonly": true}]}`,
 			`{"image": "a:1", "mounts": [{"type": "volume", "source": "a,b", "target": "/x", "readonly": true}]}`},
-		{"suppressed", "{\"image\": \"a:1\", // sbx-ignore SBX601: x\n\"init\": \"true\" // sbx-ignore SBX301: known\n}", "{\"image\": \"a:1\", // sbx-ignore SBX601: x\n\"init\": \"true\" // sbx-ignore SBX301: known\n}"},
+		{"suppressed", "{\"image\": \"a:1\", // sbx-ignore SBX601: x\n\"init\": \"true\" // sbx-ignore SBX301: known\n}",
+			"{\"image\": \"a:1\", // sbx-ignore SBX601: x\n\"init\": \"true\" // sbx-ignore SBX301: known\n}"},
 		{"not well formed", `{"image": "a:1" "init": "true"}`, `{"image": "a:1" "init": "true"}`},
 		{"names without quotes", `{image: "a:1", init: "true"}`, `{"image": "a:1", "init": true}`},
 		{"a name that nobody quotes for you", `{image: "a:1", privileged: true}`, `{image: "a:1", privileged: true}`},
@@ -88,7 +96,8 @@ func TestFixFollowsNotesOnlyByName(t *testing.T) {
 }
 
 // The parts that a fix may change: members of the root that a rule with a fix is about.
-var touchable = []string{"overrideCommand", "waitFor", "capAdd", "securityOpt", "mounts", "workspaceFolder", "customizations", "extensions", "settings", "devPort", "remoteEnv",
+var touchable = []string{"overrideCommand", "waitFor", "capAdd", "securityOpt", "mounts", "workspaceFolder", "customizations", "extensions",
+	"settings", "devPort", "remoteEnv",
 	"runArgs"}
 
 // Whatever the file says: the result parses, a second fix changes nothing, no
@@ -99,7 +108,8 @@ func FuzzFix(f *testing.F) {
 			f.Add([]byte(text))
 		}
 	}
-	f.Add([]byte("{\"image\": \"a:1\", \"extensions\": [], \"settings\": {}, \"devPort\": 1,\r\n /* sbx-ignore SBX402: x */ \"init\": \"true\",}"))
+	f.Add(
+		[]byte("{\"image\": \"a:1\", \"extensions\": [], \"settings\": {}, \"devPort\": 1,\r\n /* sbx-ignore SBX402: x */ \"init\": \"true\",}"))
 	f.Fuzz(func(t *testing.T, src []byte) {
 		p := devcontainer.Parse("f", src)
 		got, fixed, _ := lint.Fix(p, nil, nil)

@@ -17,25 +17,31 @@ import (
 // configuration what only it may have, and nothing that deserves a warning.
 var soundOnes = func() map[string]string {
 	const common = `
-  "$schema": "https://example.com/s.json", "name": "n", "features": {"ghcr.io/a/b/c:1.0.0": {"version": "1"}}, "overrideFeatureInstallOrder": ["ghcr.io/a/b/c"],
+  "$schema": "https://example.com/s.json", "name": "n", "features": {"ghcr.io/a/b/c:1.0.0": {"version": "1"}}, ` +
+		`"overrideFeatureInstallOrder": ["ghcr.io/a/b/c"],
   "secrets": {"A_B": {"description": "d", "documentationUrl": "https://example.com"}},
-  "forwardPorts": [3000, "localhost:5432"], "portsAttributes": {"3000": {"onAutoForward": "openBrowserOnce", "elevateIfNeeded": false, "label": "l", "requireLocalPort": true, "protocol": "https"}},
+  "forwardPorts": [3000, "localhost:5432"], "portsAttributes": {"3000": {"onAutoForward": "openBrowserOnce", "elevateIfNeeded": false, ` +
+		`"label": "l", "requireLocalPort": true, "protocol": "https"}},
   "otherPortsAttributes": {"onAutoForward": "silent", "elevateIfNeeded": false, "label": "l", "requireLocalPort": true, "protocol": "http"},
   "updateRemoteUserUID": true, "containerEnv": {"A": "b"}, "containerUser": "dev", "remoteUser": "dev",
   "mounts": ["type=volume,source=v,target=/v", {"type": "bind", "source": "${localWorkspaceFolder}/x", "target": "/x"}],
   "init": true, "privileged": false, "capAdd": ["SYS_NICE"], "securityOpt": ["no-new-privileges"], "remoteEnv": {"A": "b", "C": null},
-  "onCreateCommand": "echo", "updateContentCommand": ["echo", "a"], "postCreateCommand": {"a": "echo", "b": ["echo", "b"]}, "postStartCommand": "", "postAttachCommand": [],
+  "onCreateCommand": "echo", "updateContentCommand": ["echo", "a"], "postCreateCommand": {"a": "echo", "b": ["echo", "b"]}, ` +
+		`"postStartCommand": "", "postAttachCommand": [],
   "waitFor": "onCreateCommand", "userEnvProbe": "none", "customizations": {"vscode": {"extensions": ["a.b"]}},
   "hostRequirements": {"cpus": 2, "memory": "8gb", "storage": "1tb", "gpu": {"cores": 1, "memory": "1gb"}}`
 	const single = `,
-  "appPort": [3000, "127.0.0.1:1:1"], "runArgs": ["--hostname", "x"], "shutdownAction": "none", "overrideCommand": true, "workspaceFolder": "/w",
+  "appPort": [3000, "127.0.0.1:1:1"], "runArgs": ["--hostname", "x"], "shutdownAction": "none", "overrideCommand": ` +
+		`true, "workspaceFolder": "/w",
   "workspaceMount": "type=bind,source=${localWorkspaceFolder},target=/w"`
 	const options = `"context": "..", "target": "t", "args": {"A": "b"}, "cacheFrom": ["c"], "options": ["--pull"]`
 	return map[string]string{
-		"image":      `{"image": "debian:13",` + common + single + `}`,
-		"build":      `{"build": {"dockerfile": "Dockerfile", ` + options + `}, "privileged": false` + single + `}`,
-		"dockerFile": `{"dockerFile": "Dockerfile", "context": "..", "build": {` + strings.Replace(options, `"context": "..", `, "", 1) + `}, "privileged": false` + single + `}`,
-		"Compose":    `{"dockerComposeFile": ["compose.yaml"], "service": "app", "runServices": ["app"], "workspaceFolder": "/w", "shutdownAction": "stopCompose", "overrideCommand": true, "privileged": false}`,
+		"image": `{"image": "debian:13",` + common + single + `}`,
+		"build": `{"build": {"dockerfile": "Dockerfile", ` + options + `}, "privileged": false` + single + `}`,
+		"dockerFile": `{"dockerFile": "Dockerfile", "context": "..", "build": {` + strings.Replace(options, `"context": "..", `, "", 1) +
+			`}, "privileged": false` + single + `}`,
+		"Compose": `{"dockerComposeFile": ["compose.yaml"], "service": "app", "runServices": ["app"], "workspaceFolder": "/w", ` +
+			`"shutdownAction": "stopCompose", "overrideCommand": true, "privileged": false}`,
 	}
 }()
 
@@ -96,7 +102,8 @@ func TestEveryMistakeHasOneFinding(t *testing.T) {
 					if c.object {
 						name = c.names[i]
 					}
-					for _, wrong := range []string{`null`, `true`, `"true"`, `"false"`, `"x"`, `""`, `1`, `1.5`, `-1`, `[]`, `{}`, `["x"]`, `[1]`, `{"x": 1}`, `{"x": "y"}`, `[["x"]]`, `{"x": {"y": "z"}}`} {
+					for _, wrong := range []string{`null`, `true`, `"true"`, `"false"`, `"x"`, `""`, `1`, `1.5`, `-1`, `[]`, `{}`, `["x"]`, `[1]`,
+						`{"x": 1}`, `{"x": "y"}`, `[["x"]]`, `{"x": {"y": "z"}}`} {
 						try(name+" is "+wrong, at, func(c *value) bool {
 							v, _ := hujson.Parse([]byte(wrong))
 							c.values[i] = valueOf(&v)
@@ -118,7 +125,8 @@ func TestEveryMistakeHasOneFinding(t *testing.T) {
 						c.names, c.values = append(c.names, name), append(c.values, c.values[i].clone())
 						return true
 					})
-					for _, slip := range []string{name + "s", name[:len(name)-1], strings.ToUpper(name), strings.ToLower(name), name[:1] + "_" + name[1:]} {
+					for _, slip := range []string{name + "s", name[:len(name)-1], strings.ToUpper(name), strings.ToLower(name),
+						name[:1] + "_" + name[1:]} {
 						try(name+" misspelt as "+slip, at, func(c *value) bool {
 							if slip == "" || slices.Contains(c.names, slip) {
 								return false
@@ -146,7 +154,8 @@ func TestMistakesInASandboxHaveOneFinding(t *testing.T) {
 			t.Errorf("%s misspelt: %v", name, found)
 		}
 		excused := strings.Replace(misspelt, `"`+name, "// sbx-ignore SBX201: x\n  \""+name, 1)
-		if found := alarms(check(t, excused, around())); len(found) == 0 || slices.ContainsFunc(found, func(f diag.Finding) bool { return f.Rule[3] != '8' }) {
+		if found := alarms(check(t, excused, around())); len(found) == 0 ||
+			slices.ContainsFunc(found, func(f diag.Finding) bool { return f.Rule[3] != '8' }) {
 			t.Errorf("%s misspelt, and excused: %v", name, found)
 		}
 		removed := strings.Replace(sandbox, `"`+name+`"`, `"zzzz"`, 1)
@@ -155,8 +164,9 @@ func TestMistakesInASandboxHaveOneFinding(t *testing.T) {
 		}
 	}
 	for old, replacement := range map[string]string{
-		`"capAdd": ["NET_ADMIN"]`: `"capAdd": [{}]`, `"securityOpt": ["no-new-privileges"]`: `"securityOpt": [1]`, `"overrideCommand": false`: `"overrideCommand": 0`,
-		`,readonly",`: `,readonly", {"type": "bind"},`,
+		`"capAdd": ["NET_ADMIN"]`: `"capAdd": [{}]`, `"securityOpt": ["no-new-privileges"]`: `"securityOpt": [1]`,
+		`"overrideCommand": false`: `"overrideCommand": 0`,
+		`,readonly",`:              `,readonly", {"type": "bind"},`,
 	} {
 		if found := alarms(check(t, with(t, old, replacement), around())); len(found) != 1 || found[0].Rule[3] != '2' {
 			t.Errorf("%s: %v", replacement, found)

@@ -112,17 +112,27 @@ type mutator struct {
 // oddNames and oddValues are what no real file holds: near the borders of what
 // the schema accepts.
 var (
-	oddNames = []string{"", "x", "$schema", "additionalPropertie", "privileged", "Image", "dockerfile", "dockerFile", "dockerComposeFile", "image", "build", "service",
-		"workspaceFolder", "workspaceMount", "runArgs", "appPort", "shutdownAction", "overrideCommand", "context", "target", "args", "cacheFrom", "options", "runServices",
-		"secrets", "description", "documentationUrl", "forwardPorts", "portsAttributes", "otherPortsAttributes", "onAutoForward", "elevateIfNeeded", "label", "requireLocalPort", "protocol",
-		"updateRemoteUserUID", "containerEnv", "remoteEnv", "containerUser", "remoteUser", "mounts", "type", "source", "readonly", "external", "init", "capAdd", "securityOpt",
-		"initializeCommand", "onCreateCommand", "updateContentCommand", "postCreateCommand", "postStartCommand", "postAttachCommand", "waitFor", "userEnvProbe",
-		"hostRequirements", "cpus", "memory", "storage", "gpu", "cores", "customizations", "extensions", "settings", "devPort", "extends", "features", "overrideFeatureInstallOrder", "name",
+	oddNames = []string{"", "x", "$schema", "additionalPropertie", "privileged", "Image", "dockerfile", "dockerFile", "dockerComposeFile",
+		"image", "build", "service",
+		"workspaceFolder", "workspaceMount", "runArgs", "appPort", "shutdownAction", "overrideCommand", "context", "target", "args", "cacheFrom",
+		"options", "runServices",
+		"secrets", "description", "documentationUrl", "forwardPorts", "portsAttributes", "otherPortsAttributes", "onAutoForward",
+		"elevateIfNeeded", "label", "requireLocalPort", "protocol",
+		"updateRemoteUserUID", "containerEnv", "remoteEnv", "containerUser", "remoteUser", "mounts", "type", "source", "readonly", "external",
+		"init", "capAdd", "securityOpt",
+		"initializeCommand", "onCreateCommand", "updateContentCommand", "postCreateCommand", "postStartCommand", "postAttachCommand",
+		"waitFor", "userEnvProbe",
+		"hostRequirements", "cpus", "memory", "storage", "gpu", "cores", "customizations", "extensions", "settings", "devPort", "extends",
+		"features", "overrideFeatureInstallOrder", "name",
 		"1A", "A-B", "ä", "a/b", "a~b", "3000", "é\n"}
-	oddValues = []string{`null`, `true`, `false`, `0`, `-0`, `1`, `-1`, `1.0`, `1.5`, `1e2`, `1e99`, `-1e99`, `0.1e1`, `65535`, `65536`, `65535.0`, `""`, `"x"`, `"true"`, `"false"`, `"optional"`, `"none"`,
-		`"stopContainer"`, `"stopCompose"`, `"notify"`, `"openBrowserOnce"`, `"http"`, `"ftp"`, `"db:80"`, `"DB:80"`, `"db:123456"`, `":80"`, `"db:80\n"`, `"8gb"`, `"8GB"`, `"8 gb"`, `"8"`, `"gb"`, `"٣gb"`,
-		`"postAttachCommand"`, `"postStartCommand"`, `"loginShell"`, `"bind"`, `"tmpfs"`, `[]`, `{}`, `[[]]`, `[{}]`, `[null]`, `[1]`, `[""]`, `["a", 1]`, `[1, "a"]`, `{"a": 1}`, `{"a": null}`, `{"a": "b"}`, `{"a": []}`,
-		`{"a": ["b"]}`, `{"a": [1]}`, `{"a": {}}`, `{"type": "bind", "target": "/x"}`, `{"type": "bind", "target": "/x", "source": "/y"}`, `{"type": "volume"}`, `{"dockerfile": "D"}`, `{"context": "."}`,
+	oddValues = []string{`null`, `true`, `false`, `0`, `-0`, `1`, `-1`, `1.0`, `1.5`, `1e2`, `1e99`, `-1e99`, `0.1e1`, `65535`, `65536`,
+		`65535.0`, `""`, `"x"`, `"true"`, `"false"`, `"optional"`, `"none"`,
+		`"stopContainer"`, `"stopCompose"`, `"notify"`, `"openBrowserOnce"`, `"http"`, `"ftp"`, `"db:80"`, `"DB:80"`, `"db:123456"`, `":80"`,
+		`"db:80\n"`, `"8gb"`, `"8GB"`, `"8 gb"`, `"8"`, `"gb"`, `"٣gb"`,
+		`"postAttachCommand"`, `"postStartCommand"`, `"loginShell"`, `"bind"`, `"tmpfs"`, `[]`, `{}`, `[[]]`, `[{}]`, `[null]`, `[1]`, `[""]`,
+		`["a", 1]`, `[1, "a"]`, `{"a": 1}`, `{"a": null}`, `{"a": "b"}`, `{"a": []}`,
+		`{"a": ["b"]}`, `{"a": [1]}`, `{"a": {}}`, `{"type": "bind", "target": "/x"}`, `{"type": "bind", "target": "/x", "source": "/y"}`,
+		`{"type": "volume"}`, `{"dockerfile": "D"}`, `{"context": "."}`,
 		`{"cores": 1}`, `{"cores": 0}`, `{"memory": "1gb", "cores": 2}`, `{"": {}}`, `{"": "x"}`, `"a\u0000b"`, `"\ud800"`}
 )
 
@@ -214,15 +224,23 @@ var sources = []string{"image", "build", "dockerFile", "dockerComposeFile", "ser
 
 // everyProperty holds each property in a form that the schema accepts; where it
 // accepts several, the lists below it hold the others.
-const everyProperty = `{"image": "a", "build": {"dockerfile": "D", "context": "..", "target": "t", "args": {"A": "b"}, "cacheFrom": ["c"], "options": ["-q"]},
-	"dockerFile": "D", "context": "..", "dockerComposeFile": ["a", "b"], "service": "s", "runServices": ["s"], "workspaceFolder": "/w", "workspaceMount": "",
-	"runArgs": ["--init"], "appPort": [1, "2:2"], "shutdownAction": "none", "overrideCommand": true, "name": "n", "features": {"a": {}}, "overrideFeatureInstallOrder": ["a"],
-	"secrets": {"A": {"description": "d", "documentationUrl": "u"}}, "forwardPorts": [1, "db:2"], "portsAttributes": {"1": {"onAutoForward": "openBrowserOnce", "label": "l",
-	"elevateIfNeeded": true, "requireLocalPort": false, "protocol": "https", "own": 1}}, "otherPortsAttributes": {"onAutoForward": "silent", "protocol": "http"},
-	"updateRemoteUserUID": true, "containerEnv": {"A": ""}, "remoteEnv": {"A": null}, "containerUser": "u", "remoteUser": "u", "mounts": ["m", {"type": "bind", "source": "/s", "target": "/t"}],
-	"init": true, "privileged": false, "capAdd": ["A"], "securityOpt": ["a=b"], "initializeCommand": "c", "onCreateCommand": ["c"], "updateContentCommand": {"a": "c", "b": ["d"]},
+const everyProperty = `{"image": "a", "build": {"dockerfile": "D", "context": "..", "target": "t", "args": {"A": "b"}, ` +
+	`"cacheFrom": ["c"], "options": ["-q"]},
+	"dockerFile": "D", "context": "..", "dockerComposeFile": ["a", "b"], "service": "s", "runServices": ["s"], ` +
+	`"workspaceFolder": "/w", "workspaceMount": "",
+	"runArgs": ["--init"], "appPort": [1, "2:2"], "shutdownAction": "none", "overrideCommand": true, "name": "n", "features": {"a": {}}, ` +
+	`"overrideFeatureInstallOrder": ["a"],
+	"secrets": {"A": {"description": "d", "documentationUrl": "u"}}, "forwardPorts": [1, "db:2"], "portsAttributes": {"1": ` +
+	`{"onAutoForward": "openBrowserOnce", "label": "l",
+	"elevateIfNeeded": true, "requireLocalPort": false, "protocol": "https", "own": 1}}, "otherPortsAttributes": {"onAutoForward": ` +
+	`"silent", "protocol": "http"},
+	"updateRemoteUserUID": true, "containerEnv": {"A": ""}, "remoteEnv": {"A": null}, "containerUser": "u", "remoteUser": "u", "mounts": ` +
+	`["m", {"type": "bind", "source": "/s", "target": "/t"}],
+	"init": true, "privileged": false, "capAdd": ["A"], "securityOpt": ["a=b"], "initializeCommand": "c", "onCreateCommand": ["c"], ` +
+	`"updateContentCommand": {"a": "c", "b": ["d"]},
 	"postCreateCommand": {}, "postStartCommand": [], "postAttachCommand": "", "waitFor": "onCreateCommand", "userEnvProbe": "none",
-	"hostRequirements": {"cpus": 1, "memory": "1gb", "storage": "1", "gpu": {"cores": 1, "memory": "1kb"}}, "customizations": {"a": 1}, "additionalProperties": {"x": 1}}`
+	"hostRequirements": {"cpus": 1, "memory": "1gb", "storage": "1", "gpu": {"cores": 1, "memory": "1kb"}}, "customizations": {"a": 1}, ` +
+	`"additionalProperties": {"x": 1}}`
 
 func (m *mutator) value() *value {
 	if m.IntN(2) == 0 {
@@ -396,7 +414,8 @@ func TestMutantsOfTheTextAgree(t *testing.T) {
 			texts = append(texts, string(src))
 		}
 	}
-	pieces := []string{"\"", "{", "}", "[", "]", ",", ":", "\\", "/", "*", "//", "/* */", "/*", "#", "'", "\n", "\r", "\r\n", "\t", " ", "\x00", "\x01", "\x1f", "\x7f", "\u2028", "\u00a0", "\ufeff", "\xff", "\xc3",
+	pieces := []string{"\"", "{", "}", "[", "]", ",", ":", "\\", "/", "*", "//", "/* */", "/*", "#", "'", "\n", "\r", "\r\n", "\t", " ",
+		"\x00", "\x01", "\x1f", "\x7f", "\u2028", "\u00a0", "\ufeff", "\xff", "\xc3",
 		"null", "true", "1", "01", "+1", "1.", ".5", "-", "1e", "NaN", "Infinity", "\\u12", "\\ud800", "\\x41", "é", "😀", "<<<<<<< a\n"}
 	r := rand.New(rand.NewPCG(uint64(number(t, "SBX_SEED", 1)), 1))
 	count, bad, different := number(t, "SBX_MUTANTS", 20000)/5, 0, 0

@@ -99,8 +99,10 @@ func TestEveryRightInEveryNotation(t *testing.T) {
 func TestEachRightOfAFeature(t *testing.T) {
 	tree := devcontainer.Memory{
 		".devcontainer/devcontainer.json": image(`"features": {"./tool": {}}`),
-		".devcontainer/tool/devcontainer-feature.json": `{"id": "tool", "version": "1.0.0", "name": "Tool", "capAdd": ["SYS_ADMIN"], "securityOpt": ["seccomp=unconfined"],
-			"mounts": ["type=bind,source=/,target=/host", "type=bind,source=${localEnv:HOME}/.ssh,target=/keys"], "containerEnv": {"NPM_TOKEN": "a1b2c3d4e5f6a7b8c9d0e1f2"}}`,
+		".devcontainer/tool/devcontainer-feature.json": `{"id": "tool", "version": "1.0.0", "name": "Tool", "capAdd": ["SYS_ADMIN"], ` +
+			`"securityOpt": ["seccomp=unconfined"],
+			"mounts": ["type=bind,source=/,target=/host", "type=bind,source=${localEnv:HOME}/.ssh,target=/keys"], "containerEnv": {"NPM_TOKEN": ` +
+			`"a1b2c3d4e5f6a7b8c9d0e1f2"}}`,
 		".devcontainer/tool/install.sh": "",
 	}
 	p, err := devcontainer.Load(tree, ".devcontainer/devcontainer.json", ".devcontainer/devcontainer.json")
@@ -111,7 +113,8 @@ func TestEachRightOfAFeature(t *testing.T) {
 	for _, f := range lint.Check(p) {
 		all += fmt.Sprintf("%s:%d: %s [%s]\n", f.File, f.Line, f.Message, f.Rule)
 	}
-	for _, want := range []string{"the capability SYS_ADMIN reaches", "seccomp=unconfined switches", "the container gets all files of the host",
+	for _, want := range []string{"the capability SYS_ADMIN reaches", "seccomp=unconfined switches",
+		"the container gets all files of the host",
 		"the container gets the host's ~/.ssh",
 		"tool/devcontainer-feature.json:2: NPM_TOKEN holds what looks like a key [SBX501]"} {
 		if !strings.Contains(all, want) {

@@ -13,8 +13,10 @@ import (
 func TestWordsAboutAMissingUser(t *testing.T) {
 	const dockerfile = "FROM debian:13\n"
 	for _, c := range []struct{ name, file, message, hint string }{
-		{"with a configuration", ".devcontainer/devcontainer.json", "no USER, and the configuration names no remoteUser", "create a user and end with USER, or set remoteUser"},
-		{"a Dockerfile alone", ".devcontainer/Dockerfile", "no USER, so the container runs as the base image's user, mostly root", "create a user and end with USER"},
+		{"with a configuration", ".devcontainer/devcontainer.json", "no USER, and the configuration names no remoteUser",
+			"create a user and end with USER, or set remoteUser"},
+		{"a Dockerfile alone", ".devcontainer/Dockerfile", "no USER, so the container runs as the base image's user, mostly root",
+			"create a user and end with USER"},
 	} {
 		p, err := devcontainer.Load(built(dockerfile, "}"), c.file, c.file)
 		if err != nil {

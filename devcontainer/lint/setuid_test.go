@@ -29,7 +29,8 @@ func load(t *testing.T, tree devcontainer.Memory, src string) *devcontainer.Proj
 // the image, one line for sudo, and a hook that starts it.
 func hookedFirewall() devcontainer.Memory {
 	return devcontainer.Memory{
-		".devcontainer/Dockerfile": "FROM node:24\nRUN apt-get update && apt-get install -y sudo iptables\nCOPY init-firewall.sh /usr/local/bin/\n" +
+		".devcontainer/Dockerfile": "FROM node:24\nRUN apt-get update && apt-get install -y sudo iptables\n" +
+			"COPY init-firewall.sh /usr/local/bin/\n" +
 			"RUN echo \"node ALL=(root) NOPASSWD: /usr/local/bin/init-firewall.sh\" > /etc/sudoers.d/node-firewall\nUSER node\n",
 		".devcontainer/init-firewall.sh": "#!/bin/bash\niptables -P OUTPUT DROP\n",
 	}
@@ -94,23 +95,30 @@ func TestFixLeavesPrivilegesWhereTheStartMayNeedThem(t *testing.T) {
 	}{
 		{"nothing", `"image": "a:1"`, nil, true},
 		{"a hook of plain programs", `"image": "a:1", "postCreateCommand": "npm ci && git status"`, nil, true},
-		{"a script that needs nothing", `"image": "a:1", "postCreateCommand": "sh .devcontainer/a.sh"`, devcontainer.Memory{".devcontainer/a.sh": "# no sudo here\nnpm ci\n"}, true},
+		{"a script that needs nothing", `"image": "a:1", "postCreateCommand": "sh .devcontainer/a.sh"`,
+			devcontainer.Memory{".devcontainer/a.sh": "# no sudo here\nnpm ci\n"}, true},
 		{"initializeCommand, on the host", `"image": "a:1", "initializeCommand": "sudo true"`, nil, true},
-		{"ENTRYPOINT", `"build": {"dockerfile": "Dockerfile"}`, devcontainer.Memory{".devcontainer/Dockerfile": "FROM a:1\nENTRYPOINT [\"sudo\", \"sbx-init\"]\n"}, false},
+		{"ENTRYPOINT", `"build": {"dockerfile": "Dockerfile"}`,
+			devcontainer.Memory{".devcontainer/Dockerfile": "FROM a:1\nENTRYPOINT [\"sudo\", \"sbx-init\"]\n"}, false},
 		{"ENTRYPOINT's script", `"build": {"dockerfile": "Dockerfile"}`, devcontainer.Memory{
-			".devcontainer/Dockerfile": "FROM a:1\nCOPY entry.sh /entry.sh\nENTRYPOINT [\"/entry.sh\"]\n", ".devcontainer/entry.sh": "sudo sbx-init\n"}, false},
-		{"CMD", `"build": {"dockerfile": "Dockerfile"}`, devcontainer.Memory{".devcontainer/Dockerfile": "FROM a:1\nCMD sudo service ssh start && sleep infinity\n"}, false},
+			".devcontainer/Dockerfile": "FROM a:1\nCOPY entry.sh /entry.sh\nENTRYPOINT [\"/entry.sh\"]\n",
+			".devcontainer/entry.sh":   "sudo sbx-init\n"}, false},
+		{"CMD", `"build": {"dockerfile": "Dockerfile"}`,
+			devcontainer.Memory{".devcontainer/Dockerfile": "FROM a:1\nCMD sudo service ssh start && sleep infinity\n"}, false},
 		{"--entrypoint", `"image": "a:1", "runArgs": ["--entrypoint=sudo"]`, nil, false},
 		{"a local Feature's hook", `"image": "a:1", "features": {"./tool": {}}`, devcontainer.Memory{
-			".devcontainer/tool/devcontainer-feature.json": `{"id": "tool", "version": "1.0.0", "name": "T", "postStartCommand": ["sudo", "x"]}`, ".devcontainer/tool/install.sh": ""}, false},
+			".devcontainer/tool/devcontainer-feature.json": `{"id": "tool", "version": "1.0.0", "name": "T", "postStartCommand": ["sudo", "x"]}`,
+			".devcontainer/tool/install.sh":                ""}, false},
 		{"a local Feature's entrypoint", `"image": "a:1", "features": {"./tool": {}}`, devcontainer.Memory{
-			".devcontainer/tool/devcontainer-feature.json": `{"id": "tool", "version": "1.0.0", "name": "T", "entrypoint": "/usr/local/share/tool.sh"}`,
-			".devcontainer/tool/install.sh":                "cat > /usr/local/share/tool.sh <<'EOF'\nsudo x\nEOF\n"}, false},
+			".devcontainer/tool/devcontainer-feature.json": `{"id": "tool", "version": "1.0.0", "name": "T", "entrypoint": ` +
+				`"/usr/local/share/tool.sh"}`,
+			".devcontainer/tool/install.sh": "cat > /usr/local/share/tool.sh <<'EOF'\nsudo x\nEOF\n"}, false},
 		{"a Feature that nothing here shows", `"image": "a:1", "features": {"ghcr.io/devcontainers/features/sshd:1": {}}`, nil, false},
 		{"a program that nothing here shows", `"image": "a:1", "postStartCommand": "/opt/start"`, nil, false},
 		{"text from a pipe", `"image": "a:1", "postStartCommand": "curl -fsS https://example.com/x | bash"`, nil, false},
 		{"a Makefile", `"image": "a:1", "postStartCommand": "make up"`, devcontainer.Memory{"Makefile": "up:\n\tsudo true\n"}, false},
-		{"npm's scripts", `"image": "a:1", "postStartCommand": "npm run up"`, devcontainer.Memory{"package.json": `{"scripts": {"up": "sudo true"}}`}, false},
+		{"npm's scripts", `"image": "a:1", "postStartCommand": "npm run up"`,
+			devcontainer.Memory{"package.json": `{"scripts": {"up": "sudo true"}}`}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			src, _, _ := lint.Fix(load(t, sandboxFiles(tt.files), "{"+tt.line+", "+sandbox+"}"), nil, nil)
@@ -129,15 +137,24 @@ func TestSetuidRefused(t *testing.T) {
 		files      devcontainer.Memory
 		want       string // a part of the message; "" for no finding
 	}{
-		{"hook", `"image": "a:1", "remoteUser": "dev", "postStartCommand": "sudo x", ` + off, nil, "postStartCommand runs sudo, and no-new-privileges refuses that"},
-		{"firewall", `"image": "a:1", "remoteUser": "dev", "postStartCommand": "sudo /usr/local/bin/init-firewall.sh", ` + off, nil, "the firewall is never raised"},
-		{"script", `"image": "a:1", "remoteUser": "dev", "postCreateCommand": "sh .devcontainer/a.sh", ` + off, devcontainer.Memory{".devcontainer/a.sh": "su -c x\n"}, "postCreateCommand runs a.sh, which runs su"},
-		{"by runArgs", `"image": "a:1", "remoteUser": "dev", "postStartCommand": "sudo x", "runArgs": ["--security-opt", "no-new-privileges:true"]`, nil, "runs sudo"},
-		{"by Compose", `"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/w", "remoteUser": "dev", "postStartCommand": "sudo x"`,
+		{"hook", `"image": "a:1", "remoteUser": "dev", "postStartCommand": "sudo x", ` + off, nil,
+			"postStartCommand runs sudo, and no-new-privileges refuses that"},
+		{"firewall", `"image": "a:1", "remoteUser": "dev", "postStartCommand": "sudo /usr/local/bin/init-firewall.sh", ` + off, nil,
+			"the firewall is never raised"},
+		{"script", `"image": "a:1", "remoteUser": "dev", "postCreateCommand": "sh .devcontainer/a.sh", ` + off,
+			devcontainer.Memory{".devcontainer/a.sh": "su -c x\n"}, "postCreateCommand runs a.sh, which runs su"},
+		{"by runArgs",
+			`"image": "a:1", "remoteUser": "dev", "postStartCommand": "sudo x", "runArgs": ["--security-opt", "no-new-privileges:true"]`, nil,
+			"runs sudo"},
+		{"by Compose",
+			`"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/w", "remoteUser": "dev", "postStartCommand": "sudo x"`,
 			devcontainer.Memory{".devcontainer/c.yaml": "services: {a: {image: 'a:1', security_opt: ['no-new-privileges:true']}}\n"}, "runs sudo"},
-		{"by the firewall Feature", `"image": "a:1", "remoteUser": "dev", "postStartCommand": "sudo x", "features": {"ghcr.io/org/claude-sandbox/features/firewall:0.1.0": {}}`, nil, "runs sudo"},
+		{"by the firewall Feature",
+			`"image": "a:1", "remoteUser": "dev", "postStartCommand": "sudo x", "features": ` +
+				`{"ghcr.io/org/claude-sandbox/features/firewall:0.1.0": {}}`, nil, "runs sudo"},
 		{"a Feature's hook", `"image": "a:1", "remoteUser": "dev", "features": {"./tool": {}}, ` + off, devcontainer.Memory{
-			".devcontainer/tool/devcontainer-feature.json": `{"id": "tool", "version": "1.0.0", "name": "T", "postStartCommand": "sudo x"}`, ".devcontainer/tool/install.sh": ""}, "postStartCommand of the Feature ./tool runs sudo"},
+			".devcontainer/tool/devcontainer-feature.json": `{"id": "tool", "version": "1.0.0", "name": "T", "postStartCommand": "sudo x"}`,
+			".devcontainer/tool/install.sh":                ""}, "postStartCommand of the Feature ./tool runs sudo"},
 		{"the first process of another user", `"build": {"dockerfile": "Dockerfile"}, "overrideCommand": false, ` + off,
 			devcontainer.Memory{".devcontainer/Dockerfile": "FROM a:1\nUSER dev\nENTRYPOINT [\"sudo\", \"x\"]\n"}, "ENTRYPOINT runs sudo"},
 		{"the first process of root", `"build": {"dockerfile": "Dockerfile"}, "remoteUser": "dev", "overrideCommand": false, ` + off,
@@ -145,16 +162,21 @@ func TestSetuidRefused(t *testing.T) {
 		{"the first process by a variable", `"build": {"dockerfile": "Dockerfile"}, ` + off,
 			devcontainer.Memory{".devcontainer/Dockerfile": "FROM a:1\nENV BY=sudo\nUSER dev\nENTRYPOINT $BY x\n"}, "ENTRYPOINT runs sudo"},
 		{"a command for the image's own", `"build": {"dockerfile": "Dockerfile"}, ` + off,
-			devcontainer.Memory{".devcontainer/Dockerfile": "FROM a:1\nUSER dev\nENTRYPOINT [\"/entry.sh\"]\nCMD [\"sudo\", \"x\"]\n"}, "CMD runs sudo"},
+			devcontainer.Memory{".devcontainer/Dockerfile": "FROM a:1\nUSER dev\nENTRYPOINT [\"/entry.sh\"]\nCMD [\"sudo\", \"x\"]\n"},
+			"CMD runs sudo"},
 		{"a service's text for a shell", `"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/w"`, devcontainer.Memory{
-			".devcontainer/c.yaml": "services: {a: {image: 'a:1', user: dev, entrypoint: [sh, -c], command: ['sudo x'], security_opt: ['no-new-privileges:true']}}\n"}, "the service's entrypoint runs sudo"},
+			".devcontainer/c.yaml": "services: {a: {image: 'a:1', user: dev, entrypoint: [sh, -c], command: ['sudo x'], security_opt: " +
+				"['no-new-privileges:true']}}\n"}, "the service's entrypoint runs sudo"},
 		{"another service's", `"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/w"`, devcontainer.Memory{
-			".devcontainer/c.yaml": "services: {a: {image: 'a:1', user: dev, security_opt: ['no-new-privileges:true']}, b: {image: 'a:1', entrypoint: sudo x}}\n"}, ""},
+			".devcontainer/c.yaml": "services: {a: {image: 'a:1', user: dev, security_opt: ['no-new-privileges:true']}, b: {image: 'a:1', " +
+				"entrypoint: sudo x}}\n"}, ""},
 		{"--entrypoint", `"image": "a:1", "containerUser": "dev", "runArgs": ["--entrypoint", "su"], ` + off, nil, "--entrypoint runs su"},
 		{"a Feature's entrypoint", `"image": "a:1", "containerUser": "dev", "features": {"./tool": {}}, ` + off, devcontainer.Memory{
-			".devcontainer/tool/devcontainer-feature.json": `{"id": "tool", "version": "1.0.0", "name": "T", "entrypoint": "sudo x"}`, ".devcontainer/tool/install.sh": ""}, "entrypoint of the Feature ./tool runs sudo"},
+			".devcontainer/tool/devcontainer-feature.json": `{"id": "tool", "version": "1.0.0", "name": "T", "entrypoint": "sudo x"}`,
+			".devcontainer/tool/install.sh":                ""}, "entrypoint of the Feature ./tool runs sudo"},
 		{"a label's entrypoint", `"build": {"dockerfile": "Dockerfile"}, ` + off,
-			devcontainer.Memory{".devcontainer/Dockerfile": "FROM a:1\nUSER dev\nLABEL devcontainer.metadata='{\"entrypoint\": \"sudo x\"}'\n"}, "entrypoint of the label devcontainer.metadata runs sudo"},
+			devcontainer.Memory{".devcontainer/Dockerfile": "FROM a:1\nUSER dev\nLABEL devcontainer.metadata='{\"entrypoint\": \"sudo x\"}'\n"},
+			"entrypoint of the label devcontainer.metadata runs sudo"},
 		{"an image of root's", `"image": "debian:13", "postStartCommand": "sudo x", ` + off, nil, ""},
 		{"root's hooks", `"image": "a:1", "remoteUser": "root", "postStartCommand": "sudo x", ` + off, nil, ""},
 		{"setuid works", `"image": "a:1", "postStartCommand": "sudo x", "securityOpt": ["no-new-privileges:false"]`, nil, ""},
@@ -186,12 +208,16 @@ func TestSudoersScopeIsNamed(t *testing.T) {
 		severity         diag.Severity
 		message          string
 	}{
-		"one command":                           {"", "", diag.SeverityWarning, "sudo runs only /usr/local/bin/init-firewall.sh for the agent"},
-		"two commands":                          {"NOPASSWD: ", "NOPASSWD: /usr/bin/apt-get update, ", diag.SeverityWarning, "sudo runs only /usr/bin/apt-get update, /usr/local/bin/init-firewall.sh"},
-		"everything":                            {"NOPASSWD: /usr/local/bin/init-firewall.sh", "NOPASSWD: ALL", diag.SeverityError, "sudo gives the agent"},
-		"everything beside":                     {"USER node", "RUN usermod -aG sudo node\nUSER node", diag.SeverityError, "sudo gives the agent"},
-		"a pattern":                             {"init-firewall.sh\"", "*\"", diag.SeverityError, "sudo gives the agent"},
-		"an image that has sudo for everything": {"FROM node:24", "FROM mcr.microsoft.com/devcontainers/base:1", diag.SeverityError, "sudo gives the agent"},
+		"one command": {"", "", diag.SeverityWarning, "sudo runs only /usr/local/bin/init-firewall.sh for the agent"},
+		"two commands": {"NOPASSWD: ", "NOPASSWD: /usr/bin/apt-get update, ", diag.SeverityWarning,
+			"sudo runs only /usr/bin/apt-get update, /usr/local/bin/init-firewall.sh"},
+		"everything": {"NOPASSWD: /usr/local/bin/init-firewall.sh", "NOPASSWD: ALL", diag.SeverityError,
+			"sudo gives the agent"},
+		"everything beside": {"USER node", "RUN usermod -aG sudo node\nUSER node", diag.SeverityError,
+			"sudo gives the agent"},
+		"a pattern": {"init-firewall.sh\"", "*\"", diag.SeverityError, "sudo gives the agent"},
+		"an image that has sudo for everything": {"FROM node:24", "FROM mcr.microsoft.com/devcontainers/base:1", diag.SeverityError,
+			"sudo gives the agent"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tree := hookedFirewall()
@@ -238,7 +264,8 @@ func TestFixHarmsNoRealConfiguration(t *testing.T) {
 				t.Errorf("%s: new: %s [%s]", name, f.Message, f.Rule)
 			}
 		}
-		if strings.Contains(string(src), "sudo") && strings.Contains(string(out), "no-new-privileges") && !strings.Contains(string(src), "no-new-privileges") {
+		if strings.Contains(string(src), "sudo") && strings.Contains(string(out), "no-new-privileges") &&
+			!strings.Contains(string(src), "no-new-privileges") {
 			t.Errorf("%s: no-new-privileges added where sudo is used", name)
 		}
 	}

@@ -35,7 +35,8 @@ func removing(v *rule.View, name string) []jsonc.Edit {
 // An attack on fix itself: a rule whose correction changes more than it is about. It is left out and
 // said; the corrections beside it are made.
 func TestFixLeavesOutWhatChangesSomethingElse(t *testing.T) {
-	const src = `{"image": "a:1", "privileged": false, "remoteUser": "dev", "init": true, "overrideCommand": "true", "postCreateCommand": "make"}`
+	const src = `{"image": "a:1", "privileged": false, "remoteUser": "dev", "init": true, "overrideCommand": "true", ` +
+		`"postCreateCommand": "make"}`
 	right := strings.Replace(src, `"true"`, "true", 1)
 	for _, c := range []struct {
 		name      string

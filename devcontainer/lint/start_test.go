@@ -31,9 +31,11 @@ func TestWhatDoesNotStart(t *testing.T) {
 		want string
 	}{
 		{"a relative folder", config(`"workspaceFolder": "src"`), `SBX317 "src"`},
-		{"a folder apart from its mount", config(`"workspaceFolder": "/app", "workspaceMount": "type=bind,source=${localWorkspaceFolder},target=/src"`),
+		{"a folder apart from its mount",
+			config(`"workspaceFolder": "/app", "workspaceMount": "type=bind,source=${localWorkspaceFolder},target=/src"`),
 			`SBX317 "/app"`},
-		{"a folder of the mount", config(`"workspaceFolder": "/src/app", "workspaceMount": "type=bind,source=${localWorkspaceFolder},target=/src"`), ""},
+		{"a folder of the mount",
+			config(`"workspaceFolder": "/src/app", "workspaceMount": "type=bind,source=${localWorkspaceFolder},target=/src"`), ""},
 		{"the folder above all projects", config(`"workspaceFolder": "/workspaces"`), ""},
 		{"a project by its name", config(`"workspaceFolder": "/workspaces/${localWorkspaceFolderBasename}/sub"`), ""},
 		{"a mount of another kind", config(`"workspaceFolder": "/src", "mounts": ["type=volume,source=v,target=/src"]`), ""},
@@ -42,8 +44,10 @@ func TestWhatDoesNotStart(t *testing.T) {
 		{"a folder by a variable", config(`"workspaceFolder": "${localEnv:WORK}"`), ""},
 		{"a volume of Compose above it", composed(`"workspaceFolder": "/workspaces/${localWorkspaceFolderBasename}"`,
 			"image: example.com/a:1\n    volumes: [../..:/workspaces:cached]"), ""},
-		{"another volume of Compose", composed(`"workspaceFolder": "/workspaces/x"`, "image: example.com/a:1\n    volumes: [..:/workspace]"), `SBX317 "/workspaces/x"`},
-		{"a volume of Compose by a variable", composed(`"workspaceFolder": "/w"`, "image: example.com/a:1\n    volumes: ['..:${WHERE:-/w}']"), ""},
+		{"another volume of Compose", composed(`"workspaceFolder": "/workspaces/x"`, "image: example.com/a:1\n    volumes: [..:/workspace]"),
+			`SBX317 "/workspaces/x"`},
+		{"a volume of Compose by a variable",
+			composed(`"workspaceFolder": "/w"`, "image: example.com/a:1\n    volumes: ['..:${WHERE:-/w}']"), ""},
 
 		{"a shell without a terminal", composed(`"workspaceFolder": "/"`, "image: python:3.13"), `SBX326 "a"`},
 		{"a shell with a terminal", composed(`"workspaceFolder": "/"`, "image: python:3.13\n    tty: true"), ""},
@@ -51,9 +55,12 @@ func TestWhatDoesNotStart(t *testing.T) {
 		{"a shell that only prints", composed(`"workspaceFolder": "/"`, "image: debian:13\n    command: sh -c 'echo hi && date'"),
 			`SBX326 sh -c 'echo hi && date'`},
 		{"a shell as the command", composed(`"workspaceFolder": "/"`, "image: debian:13\n    command: [bash]"), `SBX326 [bash]`},
-		{"a command that prints and stays", composed(`"workspaceFolder": "/"`, "image: debian:13\n    command: sh -c 'echo hi; sleep infinity'"), ""},
-		{"a command that prints, replaced", composed(`"workspaceFolder": "/", "overrideCommand": true`, "image: debian:13\n    command: echo hi"), ""},
-		{"a command that an entrypoint takes", composed(`"workspaceFolder": "/"`, "image: debian:13\n    entrypoint: [tini]\n    command: echo hi"), ""},
+		{"a command that prints and stays",
+			composed(`"workspaceFolder": "/"`, "image: debian:13\n    command: sh -c 'echo hi; sleep infinity'"), ""},
+		{"a command that prints, replaced",
+			composed(`"workspaceFolder": "/", "overrideCommand": true`, "image: debian:13\n    command: echo hi"), ""},
+		{"a command that an entrypoint takes",
+			composed(`"workspaceFolder": "/"`, "image: debian:13\n    entrypoint: [tini]\n    command: echo hi"), ""},
 		{"a server of a language", composed(`"workspaceFolder": "/"`, "image: php:8-fpm"), ""},
 		{"a server", composed(`"workspaceFolder": "/"`, "image: nginx:1"), ""},
 		{"a command in its place", composed(`"workspaceFolder": "/", "overrideCommand": true`, "image: python:3.13"), ""},
@@ -61,46 +68,59 @@ func TestWhatDoesNotStart(t *testing.T) {
 		{"a script that is not there", config(`"postCreateCommand": "bash .devcontainer/setup.sh"`), `SBX318 "bash .devcontainer/setup.sh"`},
 		{"one of several hooks", config(`"postCreateCommand": {"a": "true", "b": "./.devcontainer/b.sh"}`), `SBX318 "./.devcontainer/b.sh"`},
 		{"a program of the image", config(`"postCreateCommand": "setup"`), ""},
-		{"a script that a hook makes", config(`"onCreateCommand": "curl -o .devcontainer/setup.sh https://example.com", "postCreateCommand": "bash .devcontainer/setup.sh"`), ""},
+		{"a script that a hook makes",
+			config(
+				`"onCreateCommand": "curl -o .devcontainer/setup.sh https://example.com", "postCreateCommand": "bash .devcontainer/setup.sh"`), ""},
 		{"a script of another folder", config(`"postCreateCommand": "cd sub && ./setup.sh"`), ""},
 		{"a script of a folder that a build makes", config(`"postCreateCommand": "./node_modules/.bin/tool"`), ""},
 		{"a script that is asked for", config(`"postCreateCommand": "[ -f local.sh ] && bash local.sh"`), ""},
 		{"a script that may be missing", config(`"postCreateCommand": "bash local.sh || true"`), ""},
 		{"a script from a pipe", config(`"postCreateCommand": "gh alias list | bash -"`), ""},
 		{"a script from a command", config(`"postCreateCommand": ["bash", "-c", "bash <(setup)"]`), ""},
-		{"a script where the project is elsewhere", config(`"workspaceFolder": "/w", "workspaceMount": "", "postCreateCommand": "./setup.sh"`), ""},
+		{"a script where the project is elsewhere",
+			config(`"workspaceFolder": "/w", "workspaceMount": "", "postCreateCommand": "./setup.sh"`), ""},
 		{"a shell's own words", config(`"postCreateCommand": "bash -c './x.sh'"`), `SBX318 "bash -c './x.sh'"`},
 
 		{"words that no shell reads", config(`"postCreateCommand": "if true; then"`), `SBX319 "if true; then"`},
 		{"bash", config(`"postCreateCommand": "[[ -f x ]] && source x <(true)"`), `SBX319 "[[ -f x ]] && source x <(true)"`},
 		{"bash in bash", config(`"postCreateCommand": "bash -c '[[ -f x ]] && source x'"`), ""},
-		{"bash in another image", devcontainer.Memory{".devcontainer/devcontainer.json": `{"image": "fedora:43", "postCreateCommand": "[[ -f x ]] && source x <(true)"}`}, ""},
+		{"bash in another image",
+			devcontainer.Memory{
+				".devcontainer/devcontainer.json": `{"image": "fedora:43", "postCreateCommand": "[[ -f x ]] && source x <(true)"}`}, ""},
 		{"our variables in a command", config(`"postCreateCommand": "echo ${localEnv:A} ${containerWorkspaceFolder}"`), ""},
 		{"lines in an array", config(`"postCreateCommand": ["mkdir -p x", "echo hi"]`), `SBX314 ["mkdir -p x", "echo hi"]`},
 		{"an argument with spaces", config(`"postCreateCommand": ["git", "commit", "-m", "a b"]`), ""},
 
 		{"PATH of a shell", config(`"remoteEnv": {"PATH": "$PATH:/x"}`), `SBX320 "$PATH:/x"`},
-		{"a mount of a shell's", config(`"mounts": ["type=bind,source=/home/$USER/x,target=/x"]`), `SBX320 "type=bind,source=/home/$USER/x,target=/x"`},
+		{"a mount of a shell's", config(`"mounts": ["type=bind,source=/home/$USER/x,target=/x"]`),
+			`SBX320 "type=bind,source=/home/$USER/x,target=/x"`},
 		{"a prompt", config(`"remoteEnv": {"PS1": "$PWD> "}`), ""},
 		{"a password with a dollar", config(`"remoteEnv": {"GREETING": "cost: $5 or $x"}`), ""},
 
 		{"a value behind its option", config(`"runArgs": ["--label", "-x y"]`), ""},
 		{"an option with =", config(`"runArgs": ["--label=a b"]`), ""},
-		{"a port with its option", config(`"runArgs": ["-p 127.0.0.1:3000:3000"]`), `SBX321 "-p 127.0.0.1:3000:3000"; SBX411 "-p 127.0.0.1:3000:3000"`},
+		{"a port with its option", config(`"runArgs": ["-p 127.0.0.1:3000:3000"]`),
+			`SBX321 "-p 127.0.0.1:3000:3000"; SBX411 "-p 127.0.0.1:3000:3000"`},
 		{"an option of a newer engine", config(`"runArgs": ["--brand-new=x"]`), ""},
 
-		{"a digest", devcontainer.Memory{".devcontainer/devcontainer.json": `{"image": "ghcr.io/a/b:1@sha256:0"}`}, `SBX322 "ghcr.io/a/b:1@sha256:0"`},
+		{"a digest", devcontainer.Memory{".devcontainer/devcontainer.json": `{"image": "ghcr.io/a/b:1@sha256:0"}`},
+			`SBX322 "ghcr.io/a/b:1@sha256:0"`},
 		{"a registry with a port", devcontainer.Memory{".devcontainer/devcontainer.json": `{"image": "localhost:5000/a/b:1"}`}, ""},
-		{"a user that the image lacks", devcontainer.Memory{".devcontainer/devcontainer.json": `{"image": "node:24", "remoteUser": "vscode"}`}, `SBX703 "vscode"`},
-		{"a user of a Feature", devcontainer.Memory{".devcontainer/devcontainer.json": `{"image": "node:24", "remoteUser": "vscode", "features": {"./x": {}}}`,
-			".devcontainer/x/devcontainer-feature.json": `{"id": "x", "version": "1.0.0"}`, ".devcontainer/x/install.sh": ""}, ""},
+		{"a user that the image lacks", devcontainer.Memory{".devcontainer/devcontainer.json": `{"image": "node:24", "remoteUser": "vscode"}`},
+			`SBX703 "vscode"`},
+		{"a user of a Feature",
+			devcontainer.Memory{".devcontainer/devcontainer.json": `{"image": "node:24", "remoteUser": "vscode", "features": {"./x": {}}}`,
+				".devcontainer/x/devcontainer-feature.json": `{"id": "x", "version": "1.0.0"}`, ".devcontainer/x/install.sh": ""}, ""},
 		{"a volume with a path for its name", config(`"mounts": ["source=/tmp/x,target=/x"]`), `SBX310 "source=/tmp/x,target=/x"`},
 		{"another container's port", config(`"forwardPorts": ["db:5432"], "runArgs": ["--network=of-db"]`), ""},
 
 		{"extensions outside of an editor", config(`"customizations": {"extensions": ["a.b"]}`), `SBX324 "extensions"`},
 		{"a slip in an editor's", config(`"customizations": {"vscode": {"extension": ["a.b"]}}`), `SBX324 "extension"`},
 		{"ids of extensions", config(`"customizations": {"vscode": {"extensions": ["a.b@1.2.3", "-a.b", "./x.vsix", "${localEnv:X}"]}}`), ""},
-		{"two engines", config(`"features": {"ghcr.io/devcontainers/features/docker-in-docker:2": {}, "ghcr.io/devcontainers/features/docker-outside-of-docker:1": {}}`),
+		{"two engines",
+			config(
+				`"features": {"ghcr.io/devcontainers/features/docker-in-docker:2": {}, ` +
+					`"ghcr.io/devcontainers/features/docker-outside-of-docker:1": {}}`),
 			`SBX325 "ghcr.io/devcontainers/features/docker-outside-of-docker:1"`},
 		{"an order of dependencies", config(`"features": {"ghcr.io/a/b/c:1": {}}, "overrideFeatureInstallOrder": ["ghcr.io/other/x/y"]`), ""},
 
@@ -135,7 +155,8 @@ func TestWhatDoesNotStart(t *testing.T) {
 func TestMissingFoldersAreErrors(t *testing.T) {
 	for folder, want := range map[string]diag.Severity{"/src": diag.SeverityError, "/home/node": diag.SeverityWarning, "/": ""} {
 		var got diag.Severity
-		for _, f := range judge(t, devcontainer.Memory{".devcontainer/devcontainer.json": `{"image": "node:24", "workspaceFolder": "` + folder + `"}`}) {
+		for _, f := range judge(t,
+			devcontainer.Memory{".devcontainer/devcontainer.json": `{"image": "node:24", "workspaceFolder": "` + folder + `"}`}) {
 			if f.Rule == "SBX317" {
 				got = f.Severity
 			}
@@ -164,7 +185,8 @@ func TestScriptsOnTheDisk(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		config := filepath.Join(dir, ".devcontainer.json")
-		for name, text := range map[string]string{config: `{"image": "debian:13", "postCreateCommand": "` + c.command + `"}`, filepath.Join(dir, "setup.sh"): c.script} {
+		for name, text := range map[string]string{config: `{"image": "debian:13", "postCreateCommand": "` + c.command + `"}`,
+			filepath.Join(dir, "setup.sh"): c.script} {
 			if err := os.WriteFile(name, []byte(text), c.mode); err != nil {
 				t.Fatal(err)
 			}
@@ -197,7 +219,8 @@ func (unlisted) List(string) []string { return nil }
 
 // What lies beside a configuration is read also where nobody may list the folder.
 func TestAFolderThatCannotBeListed(t *testing.T) {
-	p, err := devcontainer.Load(unlisted{devcontainer.Memory{configPlace: `{"image": "a:1"}`, ".devcontainer/sandbox.jsonc": `{"netwrk": {}}`}},
+	p, err := devcontainer.Load(
+		unlisted{devcontainer.Memory{configPlace: `{"image": "a:1"}`, ".devcontainer/sandbox.jsonc": `{"netwrk": {}}`}},
 		configPlace, configPlace)
 	if err != nil || p.Settings == nil || len(p.Syntax) != 1 {
 		t.Errorf("%v %+v", err, p)

@@ -38,8 +38,10 @@ func TestSuppressionInADockerfile(t *testing.T) {
 	const config = `{"build": {"dockerfile": "Dockerfile"}, "remoteUser": "dev"}`
 	for _, tt := range []struct{ name, dockerfile, want string }{
 		{"above", "FROM " + pinned + "\n# sbx-ignore SBX705: pinned by its server\nRUN useradd dev && \\\n  curl https://x | sh\n", ""},
-		{"further comments", "FROM " + pinned + "\n# sbx-ignore SBX705: pinned by its server\n# more\nRUN useradd dev; curl https://x | sh\n", ""},
-		{"the next but one", "FROM " + pinned + "\n# sbx-ignore SBX705: pinned by its server\nRUN useradd dev\nRUN curl https://x | sh\n", "SBX108 SBX705"},
+		{"further comments",
+			"FROM " + pinned + "\n# sbx-ignore SBX705: pinned by its server\n# more\nRUN useradd dev; curl https://x | sh\n", ""},
+		{"the next but one", "FROM " + pinned + "\n# sbx-ignore SBX705: pinned by its server\nRUN useradd dev\nRUN curl https://x | sh\n",
+			"SBX108 SBX705"},
 		{"no reason", "FROM " + pinned + "\n# sbx-ignore SBX705\nRUN useradd dev; curl https://x | sh\n", "SBX107 SBX705"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -16,9 +16,11 @@ var writtenBlind = []written{
 	{"word of a shell in an array", `SBX314 "cd"`, `{"image": "a:1", "postCreateCommand": ["cd", "app"]}`},
 	{"shell and its line in one element", `SBX314 ["bash`, `{"image": "a:1", "postCreateCommand": ["bash -c './x'", "bash", "-c", "./y"]}`},
 	{"added script with CRLF", `SBX753 /opt/setup.sh`, builtHere +
-		"FROM debian:12\nADD setup.sh /opt/setup.sh\nRUN chmod +x /opt/setup.sh && /opt/setup.sh\n-- .devcontainer/setup.sh --\n#!/bin/sh\r\ntrue\r\n"},
-	{"command of the Dockerfile that ends", `SBX326 false`, `{"build": {"dockerfile": "Dockerfile"}, "remoteUser": "root", "overrideCommand": false}` +
-		"\n-- .devcontainer/Dockerfile --\nFROM debian:12\nCMD [\"echo\", \"ready\"]\n"},
+		"FROM debian:12\nADD setup.sh /opt/setup.sh\nRUN chmod +x /opt/setup.sh && /opt/setup.sh\n" +
+		"-- .devcontainer/setup.sh --\n#!/bin/sh\r\ntrue\r\n"},
+	{"command of the Dockerfile that ends", `SBX326 false`,
+		`{"build": {"dockerfile": "Dockerfile"}, "remoteUser": "root", "overrideCommand": false}` +
+			"\n-- .devcontainer/Dockerfile --\nFROM debian:12\nCMD [\"echo\", \"ready\"]\n"},
 }
 
 // What is written in nearly the same way and works has no finding of the rule.
@@ -33,9 +35,11 @@ func TestWhatIsNearAMistakeIsNone(t *testing.T) {
 			"\n-- .devcontainer/Dockerfile --\nFROM debian:12\nRUN adduser --home /home/develop develop\n"},
 		{"added script with a mode", `SBX753`, builtHere +
 			"FROM debian:12\nADD --chmod=755 setup.sh /opt/setup.sh\nRUN /opt/setup.sh\n-- .devcontainer/setup.sh --\n#!/bin/sh\ntrue\n"},
-		{"command of the Dockerfile that stays", `SBX326`, `{"build": {"dockerfile": "Dockerfile"}, "remoteUser": "root", "overrideCommand": false}` +
-			"\n-- .devcontainer/Dockerfile --\nFROM debian:12\nCMD [\"sleep\", \"infinity\"]\n"},
-		{"program of several words in its path", `SBX314`, `{"image": "a:1", "postCreateCommand": ["/opt/my tools/bash", "-c", "cd app && make"]}`},
+		{"command of the Dockerfile that stays", `SBX326`,
+			`{"build": {"dockerfile": "Dockerfile"}, "remoteUser": "root", "overrideCommand": false}` +
+				"\n-- .devcontainer/Dockerfile --\nFROM debian:12\nCMD [\"sleep\", \"infinity\"]\n"},
+		{"program of several words in its path", `SBX314`,
+			`{"image": "a:1", "postCreateCommand": ["/opt/my tools/bash", "-c", "cd app && make"]}`},
 		{"variable of a mount", `SBX321`, `{"image": "a:1", "mounts": ["type=bind,source=${localEnv:HOME}/x,target=/x"]}`},
 	} {
 		for _, f := range judge(t, w.tree()) {

@@ -115,10 +115,13 @@ var writtenMistakes = []written{
 	{"size without a unit", `SBX203 "8 GB"`, `{"image": "a:1", "hostRequirements": {"memory": "8 GB"}}`},
 	{"port out of range", `SBX203 70000`, `{"image": "a:1", "forwardPorts": [70000]}`},
 	{"no source", `SBX205 {`, `{"name": "x", "remoteUser": "y"}`},
-	{"two sources", `SBX205 `, `{"image": "a:1", "build": {"dockerfile": "Dockerfile"}}` + "\n-- .devcontainer/Dockerfile --\nFROM debian:13\n"},
-	{"Compose without a service", `SBX204 {`, `{"dockerComposeFile": "compose.yaml", "workspaceFolder": "/w"}` + "\n-- .devcontainer/compose.yaml --\n" + service},
-	{"runArgs with Compose", `SBX206 "runArgs"`, `{"dockerComposeFile": "compose.yaml", "service": "app", "workspaceFolder": "/w", "runArgs": ["--init"]}` +
-		"\n-- .devcontainer/compose.yaml --\n" + service},
+	{"two sources", `SBX205 `,
+		`{"image": "a:1", "build": {"dockerfile": "Dockerfile"}}` + "\n-- .devcontainer/Dockerfile --\nFROM debian:13\n"},
+	{"Compose without a service", `SBX204 {`,
+		`{"dockerComposeFile": "compose.yaml", "workspaceFolder": "/w"}` + "\n-- .devcontainer/compose.yaml --\n" + service},
+	{"runArgs with Compose", `SBX206 "runArgs"`,
+		`{"dockerComposeFile": "compose.yaml", "service": "app", "workspaceFolder": "/w", "runArgs": ["--init"]}` +
+			"\n-- .devcontainer/compose.yaml --\n" + service},
 	{"secret's name with a dash", `SBX203 "my-key"`, `{"image": "a:1", "secrets": {"my-key": {}}}`},
 	// Variables and paths.
 	{"workspaceFolder alone", `SBX309|SBX317 `, `{"image": "a:1", "workspaceFolder": "/w"}`},
@@ -140,14 +143,17 @@ var writtenMistakes = []written{
 	{"mount of an unknown type", `SBX310|SBX203 "`, `{"image": "a:1", "mounts": ["type=bnid,source=/x,target=/y"]}`},
 	{"mount with a space", `SBX310 "`, `{"image": "a:1", "mounts": ["type=bind, source=/x, target=/y"]}`},
 	{"mount in the form of -v", `SBX310 "`, `{"image": "a:1", "mounts": ["/x:/y"]}`},
-	{"readonly in an object", `SBX302 "readonly"`, `{"image": "a:1", "mounts": [{"type": "bind", "source": "/x", "target": "/y", "readonly": true}]}`},
+	{"readonly in an object", `SBX302 "readonly"`,
+		`{"image": "a:1", "mounts": [{"type": "bind", "source": "/x", "target": "/y", "readonly": true}]}`},
 	{"one target twice", `SBX312 "`, `{"image": "a:1", "mounts": ["type=volume,source=a,target=/y", "type=volume,source=b,target=/y"]}`},
 	{"path without a type", `SBX310|SBX321 "`, `{"image": "a:1", "mounts": ["source=/x,target=/y"]}`},
 	{"relative target", `SBX310 "`, `{"image": "a:1", "mounts": ["type=volume,source=a,target=y"]}`},
 	// Files.
 	{"no Dockerfile", `SBX311 "Dockerfile"`, `{"build": {"dockerfile": "Dockerfile"}}`},
-	{"Dockerfile in another folder", `SBX311 "Dockerfile"`, `{"build": {"dockerfile": "Dockerfile"}}` + "\n-- Dockerfile --\nFROM debian:13\n"},
-	{"no context", `SBX311 "nowhere"`, `{"build": {"dockerfile": "Dockerfile", "context": "nowhere"}}` + "\n-- .devcontainer/Dockerfile --\nFROM debian:13\n"},
+	{"Dockerfile in another folder", `SBX311 "Dockerfile"`,
+		`{"build": {"dockerfile": "Dockerfile"}}` + "\n-- Dockerfile --\nFROM debian:13\n"},
+	{"no context", `SBX311 "nowhere"`,
+		`{"build": {"dockerfile": "Dockerfile", "context": "nowhere"}}` + "\n-- .devcontainer/Dockerfile --\nFROM debian:13\n"},
 	{"no Compose file", `SBX311 "compose.yaml"`, `{"dockerComposeFile": "compose.yaml", "service": "app", "workspaceFolder": "/w"}`},
 	{"folder twice in a path", `SBX311 "`, `{"dockerComposeFile": ".devcontainer/compose.yaml", "service": "app", "workspaceFolder": "/w"}` +
 		"\n-- .devcontainer/compose.yaml --\n" + service},
@@ -196,10 +202,12 @@ var writtenMistakes = []written{
 	{"Feature in the old way", `SBX604 "node"`, `{"image": "a:1", "features": {"node": "lts"}}`},
 	{"Feature over http", `SBX604 "http://`, `{"image": "a:1", "features": {"http://x.example/f.tgz": {}}}`},
 	{"lock of another Feature", `SBX605 "`, `{"image": "a:1", "features": {"ghcr.io/a/b/c:1": {}}}` +
-		"\n-- .devcontainer/devcontainer-lock.json --\n" + `{"features": {"ghcr.io/a/b/d:1": {"version": "1.0.0", "resolved": "ghcr.io/a/b/d@` + anyDigest +
+		"\n-- .devcontainer/devcontainer-lock.json --\n" + `{"features": {"ghcr.io/a/b/d:1": {"version": "1.0.0", "resolved": "ghcr.io/a/b/d@` +
+		anyDigest +
 		`", "integrity": "` + anyDigest + `"}}}`},
 	// The host.
-	{"docker's socket", `SBX401 "source=`, `{"image": "a:1", "mounts": ["source=/var/run/docker.sock,target=/var/run/docker.sock,type=bind"]}`},
+	{"docker's socket", `SBX401 "source=`,
+		`{"image": "a:1", "mounts": ["source=/var/run/docker.sock,target=/var/run/docker.sock,type=bind"]}`},
 	{"privileged", `SBX402 true`, `{"image": "a:1", "privileged": true}`},
 	{"privileged by an option", `SBX402 "--privileged"`, `{"image": "a:1", "runArgs": ["--privileged"]}`},
 	{"all capabilities", `SBX403 "ALL"`, `{"image": "a:1", "capAdd": ["ALL"]}`},
@@ -219,8 +227,9 @@ var writtenMistakes = []written{
 	// Compose.
 	{"service misspelt", `SBX313 "ap"`, `{"dockerComposeFile": "compose.yaml", "service": "ap", "workspaceFolder": "/w"}` +
 		"\n-- .devcontainer/compose.yaml --\n" + service},
-	{"service that ends", `SBX326 `, "services:\n  app:\n    image: debian:13\n    command: echo hi\n    volumes: [\"..:/w\"]\n-- .devcontainer/devcontainer.json --\n" +
-		`{"dockerComposeFile": "compose.yaml", "service": "app", "workspaceFolder": "/w", "overrideCommand": false}`},
+	{"service that ends", `SBX326 `,
+		"services:\n  app:\n    image: debian:13\n    command: echo hi\n    volumes: [\"..:/w\"]\n-- .devcontainer/devcontainer.json --\n" +
+			`{"dockerComposeFile": "compose.yaml", "service": "app", "workspaceFolder": "/w", "overrideCommand": false}`},
 	{"workspace not mounted", `SBX317 `, "services:\n  app:\n    image: debian:13\n    command: sleep infinity\n"},
 	{"service without a source", `SBX316 app`, "services:\n  app:\n    command: sleep infinity\n    volumes: [\"..:/w\"]\n"},
 	{"unknown key of Compose", `SBX316 imge`, "services:\n  app:\n    imge: debian:13\n    volumes: [\"..:/w\"]\n"},
@@ -235,9 +244,11 @@ var writtenMistakes = []written{
 	{"file that is not there", `SBX729 setup.sh`, "FROM debian:13\nCOPY setup.sh /\n"},
 	{"file outside of the context", `SBX729 ../setup.sh`, "FROM debian:13\nCOPY ../setup.sh /\n"},
 	{"stage that is not there", `SBX719|SBX712 `, "FROM debian:13 AS build\nFROM debian:13\nCOPY --from=biuld /x /x\n"},
-	{"target that is not there", `SBX712 "dev"`, `{"build": {"dockerfile": "Dockerfile", "target": "dev"}}` + "\n-- .devcontainer/Dockerfile --\nFROM debian:13 AS base\n"},
-	{"argument that nothing takes", `SBX713 "VARIENT"`, `{"build": {"dockerfile": "Dockerfile", "args": {"VARIENT": "x"}}, "remoteUser": "root"}` +
-		"\n-- .devcontainer/Dockerfile --\nARG VARIANT=13\nFROM debian:${VARIANT}\n"},
+	{"target that is not there", `SBX712 "dev"`,
+		`{"build": {"dockerfile": "Dockerfile", "target": "dev"}}` + "\n-- .devcontainer/Dockerfile --\nFROM debian:13 AS base\n"},
+	{"argument that nothing takes", `SBX713 "VARIENT"`,
+		`{"build": {"dockerfile": "Dockerfile", "args": {"VARIENT": "x"}}, "remoteUser": "root"}` +
+			"\n-- .devcontainer/Dockerfile --\nARG VARIANT=13\nFROM debian:${VARIANT}\n"},
 	{"argument before FROM", `SBX730 `, "ARG V=1\nFROM debian:13\nRUN echo ${V}\n"},
 	{"argument after its FROM", `SBX730|SBX741|SBX746|SBX715 `, "FROM debian:${V}\nARG V=13\n"},
 	{"CMD in single quotes", `SBX731 `, "FROM debian:13\nCMD ['sleep', 'infinity']\n"},

@@ -195,7 +195,8 @@ func (e *editor) start(encodings ...string) message {
 }
 
 func (e *editor) open(uri, text string) {
-	e.notify("textDocument/didOpen", map[string]any{"textDocument": map[string]any{"uri": uri, "languageId": "jsonc", "version": 1, "text": text}})
+	e.notify("textDocument/didOpen",
+		map[string]any{"textDocument": map[string]any{"uri": uri, "languageId": "jsonc", "version": 1, "text": text}})
 }
 
 func (e *editor) change(uri string, version int, text string) {
@@ -357,7 +358,8 @@ func TestCompletion(t *testing.T) {
 		e.ask("textDocument/completion", at(uri(config), line, len(before)-strings.LastIndex(before, "\n")-1), &items)
 		found := want == "" && (len(items) == 0 || !strings.Contains(text, "{"))
 		for _, i := range items {
-			found = found || i.TextEdit.NewText == want && want != "" || want == "" && strings.Contains(text, `"image|`) && i.TextEdit.NewText != `"image": `
+			found = found || i.TextEdit.NewText == want && want != "" || want == "" && strings.Contains(text, `"image|`) &&
+				i.TextEdit.NewText != `"image": `
 		}
 		if !found {
 			t.Errorf("%.60s: %d items without %q: %.200v", text, len(items), want, items)

@@ -9,7 +9,8 @@ import (
 // A forbidden entry wins, and a list of what is allowed forbids the rest. The
 // answer names the line that says so. No policy refuses nothing.
 func TestJudge(t *testing.T) {
-	policy, findings := org.Parse("p.jsonc", []byte("{\n\"capabilities\": {\"allow\": [\"CHOWN\", \"KILL\"], \"forbid\": [\"KILL\"]},\n\"mounts\": {}\n}"))
+	policy, findings := org.Parse("p.jsonc",
+		[]byte("{\n\"capabilities\": {\"allow\": [\"CHOWN\", \"KILL\"], \"forbid\": [\"KILL\"]},\n\"mounts\": {}\n}"))
 	if policy == nil {
 		t.Fatal(findings)
 	}

@@ -32,7 +32,8 @@ func TestEveryPageIsWhole(t *testing.T) {
 // The parts of a page, and an example with one file and with several.
 func TestOf(t *testing.T) {
 	p := Of("SBX401")
-	if p.Title != "the container gets the engine's socket" || !strings.HasPrefix(p.Reason, "A program that talks to the engine") || p.Fix != "" {
+	if p.Title != "the container gets the engine's socket" ||
+		!strings.HasPrefix(p.Reason, "A program that talks to the engine") || p.Fix != "" {
 		t.Errorf("got %q, %q, %q", p.Title, p.Reason, p.Fix)
 	}
 	if text := p.Good.String(); text != "{\n  \"image\": \"debian:13\"\n}\n" {
@@ -43,7 +44,8 @@ func TestOf(t *testing.T) {
 		t.Errorf("fix %q", p.Fix)
 	}
 	files := p.Bad.Files()
-	if names := slices.Sorted(maps.Keys(files)); !slices.Equal(names, []string{".devcontainer/devcontainer.json", ".devcontainer/sandbox.jsonc"}) {
+	if names := slices.Sorted(maps.Keys(files)); !slices.Equal(names,
+		[]string{".devcontainer/devcontainer.json", ".devcontainer/sandbox.jsonc"}) {
 		t.Errorf("files %q", names)
 	}
 	if !strings.Contains(files[".devcontainer/devcontainer.json"], `"ghcr.io/`+release.Org+`/claude-sandbox:`) {

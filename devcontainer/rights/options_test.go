@@ -133,15 +133,23 @@ func TestRunArgsAreReadAsTheEngineReadsThem(t *testing.T) {
 	docker := testenv.Program(t, "docker")
 	socket, last := fakeEngine(t)
 	lines := [][]string{
-		{"--label", "--privileged"}, {"-l", "--privileged"}, {"-l--privileged"}, {"-it", "--privileged"}, {"-itl", "--privileged"}, {"-v=/a:/b"}, {"-v/a:/b"}, {"-itv/a:/b"},
-		{"-itv=/a:/b"}, {"-tv", "/a:/b"}, {"--privileged", "--privileged=false"}, {"--privileged=false", "--privileged"}, {"--privileged=0"}, {"--privileged=T"}, {"--privileged", "false", "--init"},
-		{"--net", "host"}, {"--net=host"}, {"--pid", "host", "--pid", "container:x"}, {"--name", "--cap-add", "--cap-add", "SYS_ADMIN"}, {"-i=false", "--cap-add=ALL"}, {"-e", "-v", "-v", "/x:/y"},
-		{"--security-opt", "no-new-privileges", "--security-opt=label=disable"}, {"-u=root"}, {"-u", "a", "-u", "b"}, {"-P"}, {"-Pit"}, {"--rm", "--", "--privileged"}, {"--", "--privileged"},
-		{"-h", "--privileged"}, {"-m", "1g", "--privileged"}, {"--entrypoint", "--privileged", "--read-only"}, {"--mount", "type=bind,source=/a,target=/b"}, {"--cgroupns=host", "--userns", "host"},
+		{"--label", "--privileged"}, {"-l", "--privileged"}, {"-l--privileged"}, {"-it", "--privileged"}, {"-itl", "--privileged"}, {"-v=/a:/b"},
+		{"-v/a:/b"}, {"-itv/a:/b"},
+		{"-itv=/a:/b"}, {"-tv", "/a:/b"}, {"--privileged", "--privileged=false"}, {"--privileged=false", "--privileged"}, {"--privileged=0"},
+		{"--privileged=T"}, {"--privileged", "false", "--init"},
+		{"--net", "host"}, {"--net=host"}, {"--pid", "host", "--pid", "container:x"}, {"--name", "--cap-add", "--cap-add", "SYS_ADMIN"},
+		{"-i=false", "--cap-add=ALL"}, {"-e", "-v", "-v", "/x:/y"},
+		{"--security-opt", "no-new-privileges", "--security-opt=label=disable"}, {"-u=root"}, {"-u", "a", "-u", "b"}, {"-P"}, {"-Pit"},
+		{"--rm", "--", "--privileged"}, {"--", "--privileged"},
+		{"-h", "--privileged"}, {"-m", "1g", "--privileged"}, {"--entrypoint", "--privileged", "--read-only"},
+		{"--mount", "type=bind,source=/a,target=/b"}, {"--cgroupns=host", "--userns", "host"},
 	}
-	pieces := []string{"--privileged", "--privileged=false", "--privileged=true", "--label", "-l", "-e", "--env", "A=b", "--cap-add", "SYS_ADMIN", "--cap-add=NET_RAW", "-v", "-v=/a:/b", "-v/c:/d", "/e:/f", "--volume",
-		"-it", "-itv", "-t", "-d", "-u", "root", "--pid", "host", "--pid=host", "--network", "--net=host", "--security-opt", "seccomp=unconfined", "--read-only", "--init", "-P", "--rm", "--name", "x", "-h",
-		"--hostname=y", "--mount", "type=volume,source=a,target=/v", "--volumes-from", "-m", "512m", "--ipc", "private", "--uts=host", "--", "-i=false", "-w", "/", "--group-add"}
+	pieces := []string{"--privileged", "--privileged=false", "--privileged=true", "--label", "-l", "-e", "--env", "A=b", "--cap-add",
+		"SYS_ADMIN", "--cap-add=NET_RAW", "-v", "-v=/a:/b", "-v/c:/d", "/e:/f", "--volume",
+		"-it", "-itv", "-t", "-d", "-u", "root", "--pid", "host", "--pid=host", "--network", "--net=host", "--security-opt", "seccomp=unconfined",
+		"--read-only", "--init", "-P", "--rm", "--name", "x", "-h",
+		"--hostname=y", "--mount", "type=volume,source=a,target=/v", "--volumes-from", "-m", "512m", "--ipc", "private", "--uts=host", "--",
+		"-i=false", "-w", "/", "--group-add"}
 	r := rand.New(rand.NewPCG(1, 2))
 	extra, _ := strconv.Atoi(os.Getenv("SBX_MUTANTS"))
 	for range max(extra, 40) {
@@ -175,12 +183,16 @@ func TestRunArgsAreReadAsTheEngineReadsThem(t *testing.T) {
 		}
 		one := func(flag string) string { return strings.Join(list(flag), " and ") }
 		for what, pair := range map[string][2]any{
-			"privileged": {IsOn(one("privileged")), want.HostConfig.Privileged}, "publish-all": {IsOn(one("publish-all")), want.HostConfig.PublishAllPorts},
-			"read-only": {IsOn(one("read-only")), want.HostConfig.ReadonlyRootfs}, "user": {one("user"), want.User}, "pid": {one("pid"), want.HostConfig.PidMode},
-			"ipc": {one("ipc"), want.HostConfig.IpcMode}, "uts": {one("uts"), want.HostConfig.UTSMode}, "userns": {one("userns"), want.HostConfig.Usernsmode},
-			"cap-add": {capabilities(list("cap-add")), capabilities(want.HostConfig.CapAdd)}, "volumes-from": {fmt.Sprint(list("volumes-from")), fmt.Sprint(want.HostConfig.VolumesFrom)},
-			"labels": {strings.Join(slices.Sorted(slices.Values(list("label"))), "|") != "", len(want.Labels) > 0},
-			"mounts": {len(list("mount")), len(want.HostConfig.Mounts)},
+			"privileged":  {IsOn(one("privileged")), want.HostConfig.Privileged},
+			"publish-all": {IsOn(one("publish-all")), want.HostConfig.PublishAllPorts},
+			"read-only":   {IsOn(one("read-only")), want.HostConfig.ReadonlyRootfs}, "user": {one("user"), want.User},
+			"pid": {one("pid"), want.HostConfig.PidMode},
+			"ipc": {one("ipc"), want.HostConfig.IpcMode}, "uts": {one("uts"), want.HostConfig.UTSMode},
+			"userns":       {one("userns"), want.HostConfig.Usernsmode},
+			"cap-add":      {capabilities(list("cap-add")), capabilities(want.HostConfig.CapAdd)},
+			"volumes-from": {fmt.Sprint(list("volumes-from")), fmt.Sprint(want.HostConfig.VolumesFrom)},
+			"labels":       {strings.Join(slices.Sorted(slices.Values(list("label"))), "|") != "", len(want.Labels) > 0},
+			"mounts":       {len(list("mount")), len(want.HostConfig.Mounts)},
 		} {
 			if pair[0] != pair[1] {
 				t.Errorf("%q: %s is %v to us, %v to the engine", line, what, pair[0], pair[1])

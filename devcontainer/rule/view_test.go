@@ -44,10 +44,12 @@ func TestUsers(t *testing.T) {
 		{view(t, `{"image": "debian:13", "runArgs": ["-u", "${localEnv:USER}"]}`), "", ""},
 		{view(t, `{"build": {"dockerfile": "D"}}`, "D", "FROM debian:13\nUSER one\nUSER two:three\n"), "two", "two"},
 		{view(t, `{"build": {"dockerfile": "D"}}`, "D", "FROM scratch\nCOPY a /\n"), "root", "root"},
-		{view(t, `{"build": {"dockerfile": "D"}}`, "D", "FROM x\nUSER dev\nLABEL devcontainer.metadata='[{\"remoteUser\": \"root\", \"containerUser\": \"me\"}]'\n"), "dev", "root"},
+		{view(t, `{"build": {"dockerfile": "D"}}`, "D",
+			"FROM x\nUSER dev\nLABEL devcontainer.metadata='[{\"remoteUser\": \"root\", \"containerUser\": \"me\"}]'\n"), "dev", "root"},
 		{view(t, `{"image": "x", "remoteUser": "dev", "runArgs": ["--label", "devcontainer.metadata={\"remoteUser\": \"root\"}"]}`), "", "dev"},
 		{view(t, `{"image": "x", "runArgs": ["--label", "devcontainer.metadata={\"remoteUser\": \"root\"}"]}`), "", "root"},
-		{view(t, `{"image": "x", "containerUser": "root", "runArgs": ["--label", "devcontainer.metadata={\"remoteUser\": \"dev\"}"]}`), "root", "root"},
+		{view(t, `{"image": "x", "containerUser": "root", "runArgs": ["--label", "devcontainer.metadata={\"remoteUser\": \"dev\"}"]}`), "root",
+			"root"},
 		{view(t, `{"image": "x", "runArgs": ["--label", "devcontainer.metadata={\"remoteUser\": \"dev\"}"]}`), "", ""},
 		{view(t, composed+`}`, "c.yaml", "services:\n  a: {image: x, user: mine}\n  b: {image: x, user: other}\n"), "mine", "mine"},
 	} {
@@ -57,7 +59,8 @@ func TestUsers(t *testing.T) {
 			t.Errorf("%s: got %q and %q", c.v.Config.Src, start.Value, session)
 		}
 	}
-	for user, root := range map[string]bool{"root": true, "0": true, "0:0": true, "root:dev": true, "dev": false, "1000": false, "rooty": false} {
+	for user, root := range map[string]bool{"root": true, "0": true, "0:0": true, "root:dev": true, "dev": false,
+		"1000": false, "rooty": false} {
 		if IsRoot(user) != root {
 			t.Errorf("%q is root: %v", user, !root)
 		}
@@ -69,7 +72,8 @@ func TestUsers(t *testing.T) {
 func TestStart(t *testing.T) {
 	const file = "FROM x\nENTRYPOINT [\"old\"]\nCMD old\nENTRYPOINT [\"e\"]\nCMD [\"c\", \"d\"]\n"
 	built := func(service string) *View {
-		return view(t, composed+`}`, "c.yaml", "services:\n  a: {build: ., "+service+"}\n  b: {image: x, entrypoint: other}\n", "Dockerfile", file)
+		return view(t, composed+`}`, "c.yaml", "services:\n  a: {build: ., "+service+"}\n  b: {image: x, entrypoint: other}\n",
+			"Dockerfile", file)
 	}
 	for _, c := range []struct {
 		v    *View
@@ -103,7 +107,8 @@ func TestSandboxedAndAgent(t *testing.T) {
 		{view(t, `{"image": "debian:13", "postStartCommand": "sudo reinit-firewalls.sh"}`), false, false},
 		{view(t, `{"build": {"dockerfile": "D"}}`, "D", "FROM x\nRUN npm i -g @anthropic-ai/claude-code\n"), false, true},
 		{view(t, `{"image": "debian:13", "features": {"ghcr.io/x/y/firewall:1": {}, "ghcr.io/a/b/claude-code:1": {}}}`), true, true},
-		{view(t, `{"image": "debian:13", "features": {"./mine": {}}}`, "mine/devcontainer-feature.json", `{"id": "mine", "entrypoint": "/usr/local/share/sbx/start"}`), true, false},
+		{view(t, `{"image": "debian:13", "features": {"./mine": {}}}`, "mine/devcontainer-feature.json",
+			`{"id": "mine", "entrypoint": "/usr/local/share/sbx/start"}`), true, false},
 		{view(t, composed+`}`, "c.yaml", "services:\n  a: {image: x, entrypoint: [sbx-init, run]}\n"), true, false},
 	} {
 		if c.v.Sandboxed() != c.sandbox || c.v.Agent() != c.agent {
@@ -122,10 +127,12 @@ func TestEachHookCommand(t *testing.T) {
 	var got []string
 	v.EachHookCommand(func(hook rights.Right, cmd *shell.Command) {
 		line, column := hook.Place.Doc.Position(hook.Place.Start)
-		got = append(got, fmt.Sprintf("%s %s %s:%d:%d", hook.Key, cmd.Name(), strings.TrimPrefix(hook.Place.Doc.File, ".devcontainer/"), line, column))
+		got = append(got,
+			fmt.Sprintf("%s %s %s:%d:%d", hook.Key, cmd.Name(), strings.TrimPrefix(hook.Place.Doc.File, ".devcontainer/"), line, column))
 	})
 	want := []string{"onCreateCommand one devcontainer.json:2:22", "onCreateCommand two devcontainer.json:2:22",
-		"postCreateCommand three devcontainer.json:2:59", "postStartCommand four devcontainer.json:2:103", "postStartCommand five devcontainer.json:2:116",
+		"postCreateCommand three devcontainer.json:2:59", "postStartCommand four devcontainer.json:2:103",
+		"postStartCommand five devcontainer.json:2:116",
 		"postStartCommand six tool/devcontainer-feature.json:2:21", "postAttachCommand seven D:3:1"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -139,7 +146,8 @@ func TestEachHookCommand(t *testing.T) {
 
 // A finding about a Feature's right stands at the Feature's name and names it.
 func TestPolicyFinding(t *testing.T) {
-	v := view(t, `{"image": "debian:13", "capAdd": ["A"], "features": {"./tool": {}}}`, "tool/devcontainer-feature.json", `{"id": "tool", "capAdd": ["B"]}`)
+	v := view(t, `{"image": "debian:13", "capAdd": ["A"], "features": {"./tool": {}}}`, "tool/devcontainer-feature.json",
+		`{"id": "tool", "capAdd": ["B"]}`)
 	var got []string
 	for _, r := range v.Of(rights.Capability) {
 		f := v.PolicyFinding(r, "adds "+r.Value, "")

@@ -109,8 +109,10 @@ func TestRulesOf(t *testing.T) {
 // What a policy compares, and what keeps it from being compared, is shown whatever the
 // project's file, its baseline and the command line say.
 func TestAttackAProjectSilencesThePolicy(t *testing.T) {
-	quiet := chosen(t, `{"profile": "correctness", "exclude": ["**"], "rules": {"correctness": "off", "security": "off", "supply-chain": "off"}}`)
-	run, err := selection.NewRun([]string{"style"}, []string{"correctness", "SBX103"}, policy(t, `{"rules": {"SBX601": "warning", "privileged": "on"}}`))
+	quiet := chosen(t,
+		`{"profile": "correctness", "exclude": ["**"], "rules": {"correctness": "off", "security": "off", "supply-chain": "off"}}`)
+	run, err := selection.NewRun([]string{"style"}, []string{"correctness", "SBX103"},
+		policy(t, `{"rules": {"SBX601": "warning", "privileged": "on"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +175,8 @@ func TestFind(t *testing.T) {
 		failOn   diag.Severity
 		root     string
 		baseline string
-	}{"a/.devcontainer": {"note", "a", "known.json"}, "b/c": {"error", "", "sbx-devc-baseline.json"}, "": {"error", "", "sbx-devc-baseline.json"}} {
+	}{"a/.devcontainer": {"note", "a", "known.json"}, "b/c": {"error", "", "sbx-devc-baseline.json"},
+		"": {"error", "", "sbx-devc-baseline.json"}} {
 		s, known, err := selection.Find(filepath.Join(dir, sub), dir)
 		if err != nil {
 			t.Fatal(err)

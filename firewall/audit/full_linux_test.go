@@ -40,7 +40,8 @@ func TestAttackFullDisk(t *testing.T) {
 	always := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	written, refused := 0, 0
 	try := func(i int) {
-		err := recorder.Record(Record{Time: always, Verdict: firewall.Allow, Layer: LayerDNS, Name: fmt.Sprintf("n%d.example", i), Reason: "listed"})
+		err := recorder.Record(Record{Time: always, Verdict: firewall.Allow, Layer: LayerDNS,
+			Name: fmt.Sprintf("n%d.example", i), Reason: "listed"})
 		switch {
 		case err == nil:
 			written++
@@ -97,7 +98,8 @@ func TestLogOfOneThatDiedWithinALine(t *testing.T) {
 // repeated, beside a bare write of the same bytes. The target is 20,000 a
 // second; "busy" is the part of one processor that those take.
 func BenchmarkDecisions(b *testing.B) {
-	r := Record{Verdict: firewall.Allow, Layer: LayerSNI, Dst: "203.0.113.7", Port: 443, Proto: firewall.TCP, Rule: "*.example.org", Reason: "docs.example.org is on the allowlist"}
+	r := Record{Verdict: firewall.Allow, Layer: LayerSNI, Dst: "203.0.113.7", Port: 443, Proto: firewall.TCP, Rule: "*.example.org",
+		Reason: "docs.example.org is on the allowlist"}
 	names := make([]string, 1<<16)
 	for i := range names {
 		names[i] = fmt.Sprintf("n%d.example.org", i)

@@ -94,7 +94,8 @@ func TestAttackFillingTheMemoryWithRecords(t *testing.T) {
 	defer log.Close()
 	log.max = 4 << 10
 	for range 200 {
-		if err := log.Record(Record{Time: time.Now(), Verdict: firewall.Deny, Layer: LayerDNS, Name: strings.Repeat("x", 60), Reason: "no"}); err != nil {
+		if err := log.Record(Record{Time: time.Now(), Verdict: firewall.Deny, Layer: LayerDNS, Name: strings.Repeat("x", 60),
+			Reason: "no"}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -80,7 +80,8 @@ func TestAttackAnotherUserSpeaks(t *testing.T) {
 	if r, err := call(); err == nil || diag.HintOf(err) == "" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if err := errors.Join(os.Chmod(filepath.Dir(filepath.Dir(path)), 0o755), os.Chmod(filepath.Dir(path), 0o755), os.Chmod(path, 0o666)); err != nil {
+	if err := errors.Join(os.Chmod(filepath.Dir(filepath.Dir(path)), 0o755), os.Chmod(filepath.Dir(path), 0o755),
+		os.Chmod(path, 0o666)); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := call(); err != nil || r.Code != 70 || r.Stdout != "" || !strings.Contains(r.Stderr, "user 54321 is not root") {
@@ -149,7 +150,8 @@ func TestAttackAnotherUserKeepsTheConnection(t *testing.T) {
 	if got, err := io.ReadAll(conn); string(got) != "keptecho" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
-	if err := errors.Join(os.Chmod(filepath.Dir(filepath.Dir(path)), 0o755), os.Chmod(filepath.Dir(path), 0o755), os.Chmod(path, 0o666)); err != nil {
+	if err := errors.Join(os.Chmod(filepath.Dir(filepath.Dir(path)), 0o755), os.Chmod(filepath.Dir(path), 0o755),
+		os.Chmod(path, 0o666)); err != nil {
 		t.Fatal(err)
 	}
 	netnstest.New(t).Sandbox.As(54321, func() {

@@ -13,7 +13,8 @@ import (
 const value = "canary-value-93b1"
 
 func TestBind(t *testing.T) {
-	allow := []string{"docs.example.com", "git:github.com/acme/app push refs/heads/agent/*", "git:github.com/acme/*", "https://api.example.com GET /v1/**"}
+	allow := []string{"docs.example.com", "git:github.com/acme/app push refs/heads/agent/*", "git:github.com/acme/*",
+		"https://api.example.com GET /v1/**"}
 	used, unused, err := Bind([]Binding{
 		{Name: "any", For: "git:github.com/acme/*"},
 		{Name: "api", For: "https://api.example.com", As: "header:X-Key"},
@@ -33,12 +34,15 @@ func TestBind(t *testing.T) {
 	if err != nil || len(used) != 1 {
 		t.Error(used, err)
 	}
-	if _, _, err = Bind([]Binding{{Name: "a", For: "git:github.com/acme/app"}, {Name: "b", For: "git:github.com/acme/app push refs/heads/agent/*"}},
-		[]string{"git:github.com/acme/app push refs/heads/agent/*"}); err == nil || !strings.Contains(err.Error(), "the keys a and b are both for") {
+	if _, _, err = Bind([]Binding{{Name: "a", For: "git:github.com/acme/app"},
+		{Name: "b", For: "git:github.com/acme/app push refs/heads/agent/*"}},
+		[]string{"git:github.com/acme/app push refs/heads/agent/*"}); err == nil ||
+		!strings.Contains(err.Error(), "the keys a and b are both for") {
 		t.Error(err)
 	}
 	// The key for less has what both name, and comes first, in whatever order they are written.
-	wide, narrow := Binding{Name: "wide", For: "https://api.example.com GET /**"}, Binding{Name: "narrow", For: "https://api.example.com GET /v1/**"}
+	wide, narrow := Binding{Name: "wide", For: "https://api.example.com GET /**"}, Binding{Name: "narrow",
+		For: "https://api.example.com GET /v1/**"}
 	for _, all := range [][]Binding{{wide, narrow}, {narrow, wide}} {
 		used, _, err := Bind(all, []string{wide.For, narrow.For})
 		want := "[key narrow goes with https://api.example.com GET /v1/** key wide goes with https://api.example.com GET /**]"
@@ -63,7 +67,8 @@ func TestForAndForm(t *testing.T) {
 	for as, ok := range map[string]bool{
 		"": true, "basic": true, "basic:me": true, "bearer": true, "header:X-Key": true, "query:key": true,
 		"basic:": false, "basic:a:b": false, "bearer:x": false, "header:": false, "header:Host": false, "header:Transfer-Encoding": false,
-		"header:a b": false, "header:Proxy-Authorization": false, "query:": false, "query:a&b": false, "env": false, "file": false, "basic:a\r\nb": false,
+		"header:a b": false, "header:Proxy-Authorization": false, "query:": false, "query:a&b": false, "env": false,
+		"file": false, "basic:a\r\nb": false,
 	} {
 		if message, _ := CheckForm(as); (message == "") != ok {
 			t.Errorf("%q: %q", as, message)
@@ -77,10 +82,12 @@ func TestFill(t *testing.T) {
 		{"basic", "me:" + value, "Basic bWU6Y2FuYXJ5LXZhbHVlLTkzYjE="},
 		{"basic:me", value + "\n", "Basic bWU6Y2FuYXJ5LXZhbHVlLTkzYjE="},
 		{"bearer", value, "Bearer " + value},
-		{"bearer", "short", "fewer than 8"}, {"bearer", "has\r\nX: a line end", "no header can hold"}, {"bearer", "has some spaces", "has a space"},
+		{"bearer", "short", "fewer than 8"}, {"bearer", "has\r\nX: a line end", "no header can hold"},
+		{"bearer", "has some spaces", "has a space"},
 		{"basic", "me:short", "USER:PASSWORD"}, {"bearer", "", "fewer than 8"},
 	} {
-		keys, err := Fill([]Binding{{Name: "K", For: "git:a.test/b/c", As: c.as, Entries: []string{"git:a.test/b/c"}}}, map[string]string{"K": c.value})
+		keys, err := Fill([]Binding{{Name: "K", For: "git:a.test/b/c", As: c.as, Entries: []string{"git:a.test/b/c"}}},
+			map[string]string{"K": c.value})
 		if err != nil {
 			if !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), strings.TrimSpace(c.value)) && c.value != "" {
 				t.Errorf("%q %q: %v", c.as, c.value, err)
@@ -111,7 +118,8 @@ func TestChoose(t *testing.T) {
 		t.Error(got)
 	}
 	for request, want := range map[string]string{
-		"GET a.test /one/x": "one", "GET a.test /two/x": "two", "GET b.test /one/x": "two", "POST a.test /one/x": "", "GET a.test /three": "", "GET c.test /one/x": "",
+		"GET a.test /one/x": "one", "GET a.test /two/x": "two", "GET b.test /one/x": "two", "POST a.test /one/x": "", "GET a.test /three": "",
+		"GET c.test /one/x": "",
 	} {
 		words := strings.Fields(request)
 		path, err := operation.ParsePath(words[2])
@@ -119,7 +127,8 @@ func TestChoose(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := ""
-		k, _ := keys.Choose(operation.NewMemory(), &operation.Request{Host: words[1], Port: 443, Method: words[0], Path: path, Header: http.Header{}},
+		k, _ := keys.Choose(operation.NewMemory(),
+			&operation.Request{Host: words[1], Port: 443, Method: words[0], Path: path, Header: http.Header{}},
 			operation.NewBody(strings.NewReader("")))
 		if k != nil {
 			got = k.Name

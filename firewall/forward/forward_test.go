@@ -302,17 +302,20 @@ func TestAttackConnectInTwoReadings(t *testing.T) {
 		return conn, res
 	}
 	for _, authority := range []string{
-		"evil.test:" + port, "ok.test", "ok.test:", "ok.test:0", "ok.test:99999", "ok.test@evil.test:" + port, "127.0.0.1:" + port, "[::1]:" + port,
+		"evil.test:" + port, "ok.test", "ok.test:", "ok.test:0", "ok.test:99999", "ok.test@evil.test:" + port,
+		"127.0.0.1:" + port, "[::1]:" + port,
 		"[::ffff:127.0.0.1]:" + port, "2130706433:" + port, "0x7f000001:" + port, "ok.test.evil.test:" + port, "ok.test%00.evil.test:" + port,
 		"localhost:" + port, "*.test:" + port,
 	} {
-		if _, res := connect("CONNECT " + authority + " HTTP/1.1\r\nHost: ok.test:" + port + "\r\n" + credentials + "\r\n"); res.StatusCode < 400 {
+		if _, res := connect("CONNECT " + authority + " HTTP/1.1\r\nHost: ok.test:" + port + "\r\n" + credentials +
+			"\r\n"); res.StatusCode < 400 {
 			t.Errorf("%s: %s", authority, res.Status)
 		}
 	}
 	for name, c := range map[string]struct{ host, sni, inside string }{
 		"honest": {"ok.test", "ok.test", "ok.test"}, "Host of CONNECT": {"evil.test", "ok.test", "ok.test"},
-		"SNI": {"ok.test", "other.test", "ok.test"}, "Host in TLS": {"ok.test", "ok.test", "other.test"}, "both": {"ok.test", "other.test", "other.test"},
+		"SNI": {"ok.test", "other.test", "ok.test"}, "Host in TLS": {"ok.test", "ok.test", "other.test"},
+		"both": {"ok.test", "other.test", "other.test"},
 	} {
 		conn, res := connect("CONNECT ok.test:" + port + " HTTP/1.1\r\nHost: " + c.host + ":" + port + "\r\n" + credentials + "\r\n")
 		if res.StatusCode != http.StatusOK {

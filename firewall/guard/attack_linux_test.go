@@ -292,7 +292,8 @@ func TestAttackOtherSiteInUnaskedHello(t *testing.T) {
 }
 
 func TestTLSVersionsWork(t *testing.T) {
-	config := &tls.Config{Certificates: []tls.Certificate{certificate()}, MinVersion: tls.VersionTLS10, CurvePreferences: []tls.CurveID{tls.CurveP521}}
+	config := &tls.Config{Certificates: []tls.Certificate{certificate()}, MinVersion: tls.VersionTLS10,
+		CurvePreferences: []tls.CurveID{tls.CurveP521}}
 	s := newSite(t, func(_ *site, conn *net.TCPConn) {
 		c := tls.Server(conn, config)
 		_, _ = io.Copy(c, c)
@@ -375,11 +376,12 @@ func TestAttackOtherSiteByHost(t *testing.T) {
 		"chunked in 1.0":       "POST / HTTP/1.0\r\nHost: ok.test\r\nTransfer-Encoding: chunked\r\n\r\n",
 		"a dropped host":       "GET / HTTP/1.1\r\nHost: ok.test\r\nConnection: close, Host\r\n\r\n",
 		"a dropped length":     "POST / HTTP/1.1\r\nHost: ok.test\r\nConnection: content-length\r\nContent-Length: 4\r\n\r\nabcd",
-		"a dropped coding":     "POST / HTTP/1.1\r\nHost: ok.test\r\nConnection: a,Transfer-Encoding\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-		"another expectation":  "POST / HTTP/1.1\r\nHost: ok.test\r\nExpect: y 100-continue\r\nContent-Length: 4\r\n\r\nabcd",
-		"HTTP 0.9":             "GET /\r\n",
-		"a head without end":   "GET / HTTP/1.1\r\nHost: ok.test\r\nX: " + strings.Repeat("y", 70<<10),
-		"a name elsewhere":     "GET / HTTP/1.1\r\nHost: elsewhere.test\r\n\r\n",
+		"a dropped coding": "POST / HTTP/1.1\r\nHost: ok.test\r\nConnection: a,Transfer-Encoding\r\n" +
+			"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"another expectation": "POST / HTTP/1.1\r\nHost: ok.test\r\nExpect: y 100-continue\r\nContent-Length: 4\r\n\r\nabcd",
+		"HTTP 0.9":            "GET /\r\n",
+		"a head without end":  "GET / HTTP/1.1\r\nHost: ok.test\r\nX: " + strings.Repeat("y", 70<<10),
+		"a name elsewhere":    "GET / HTTP/1.1\r\nHost: elsewhere.test\r\n\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := sink(t, answer)
@@ -426,14 +428,17 @@ func TestAttackBehindEveryKindOfReply(t *testing.T) {
 	const evil = "GET /stolen HTTP/1.1\r\nHost: evil.test\r\n\r\n"
 	const next = "GET /next HTTP/1.1\r\nHost: ok.test\r\n\r\n"
 	for name, c := range map[string]struct{ request, reply string }{
-		"a reply to HEAD":        {"HEAD / HTTP/1.1\r\nHost: ok.test\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"},
-		"no content":             {"GET / HTTP/1.1\r\nHost: ok.test\r\n\r\n", "HTTP/1.1 204 No Content\r\nContent-Length: 1000\r\n\r\n"},
-		"not modified":           {"GET / HTTP/1.1\r\nHost: ok.test\r\n\r\n", "HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n"},
-		"early hints":            {"GET / HTTP/1.1\r\nHost: ok.test\r\n\r\n", "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"},
-		"continue, unasked":      {"GET / HTTP/1.1\r\nHost: ok.test\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\n"},
-		"a switch, unasked":      {"GET / HTTP/1.1\r\nHost: ok.test\r\n\r\n", "HTTP/1.1 101 Switching Protocols\r\n\r\n"},
-		"a switch to something":  {"GET / HTTP/1.1\r\nHost: ok.test\r\nUpgrade: tls\r\n\r\n", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: tls\r\n\r\n"},
-		"a refusal of the body":  {"POST / HTTP/1.1\r\nHost: ok.test\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabc", "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n"},
+		"a reply to HEAD": {"HEAD / HTTP/1.1\r\nHost: ok.test\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"},
+		"no content":      {"GET / HTTP/1.1\r\nHost: ok.test\r\n\r\n", "HTTP/1.1 204 No Content\r\nContent-Length: 1000\r\n\r\n"},
+		"not modified":    {"GET / HTTP/1.1\r\nHost: ok.test\r\n\r\n", "HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n"},
+		"early hints": {"GET / HTTP/1.1\r\nHost: ok.test\r\n\r\n",
+			"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"},
+		"continue, unasked": {"GET / HTTP/1.1\r\nHost: ok.test\r\n\r\n", "HTTP/1.1 100 Continue\r\n\r\n"},
+		"a switch, unasked": {"GET / HTTP/1.1\r\nHost: ok.test\r\n\r\n", "HTTP/1.1 101 Switching Protocols\r\n\r\n"},
+		"a switch to something": {"GET / HTTP/1.1\r\nHost: ok.test\r\nUpgrade: tls\r\n\r\n",
+			"HTTP/1.1 101 Switching Protocols\r\nUpgrade: tls\r\n\r\n"},
+		"a refusal of the body": {"POST / HTTP/1.1\r\nHost: ok.test\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabc",
+			"HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n"},
 		"no switch to WebSocket": {toWebSocket, "HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\n\r\n"},
 		"a reply until the end":  {"GET / HTTP/1.0\r\nHost: ok.test\r\n\r\n", "HTTP/1.0 200 OK\r\n\r\nand so on"},
 		"what looks like one":    {"GET / HTTP/1.1\r\nHost: ok.test\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 101 Switching Protocols\r\n\r\n"},
@@ -452,7 +457,8 @@ func TestAttackBehindEveryKindOfReply(t *testing.T) {
 			_, _ = io.WriteString(conn, next+evil)
 			_ = conn.CloseWrite()
 			back, _ := io.ReadAll(conn)
-			if arrived := strings.Replace(s.bytes(), "Upgrade: tls\r\n", "", 1); arrived != strings.Replace(c.request, "Upgrade: tls\r\n", "", 1)+next {
+			if arrived := strings.Replace(s.bytes(), "Upgrade: tls\r\n", "", 1); arrived != strings.Replace(c.request,
+				"Upgrade: tls\r\n", "", 1)+next {
 				t.Errorf("arrived %q", arrived)
 			}
 			if !strings.HasPrefix(string(back), "HTTP/1.1 403 Forbidden\r\n") {
@@ -479,7 +485,8 @@ func TestRefusalSaysWhatToDo(t *testing.T) {
 	s := sink(t, answer)
 	b := newBench(t, s)
 	back := b.send("GET / HTTP/1.1\r\nHost: new.test\r\n\r\n")
-	for _, want := range []string{"no allowlist entry matches new.test", `add this line to "allow" in sandbox.jsonc: "new.test:`, guard.HeaderRefused + ": guard"} {
+	for _, want := range []string{"no allowlist entry matches new.test", `add this line to "allow" in sandbox.jsonc: "new.test:`,
+		guard.HeaderRefused + ": guard"} {
 		if !strings.Contains(back, want) {
 			t.Errorf("the answer lacks %q: %s", want, back)
 		}
@@ -530,7 +537,8 @@ func TestAttackSmuggledRequest(t *testing.T) {
 		"a size of many zeros":    {chunks + "00000000000000003\r\nabc\r\n0\r\n\r\n" + evil, chunks},
 		"a chunk too long":        {chunks + "3\r\nabcd\r\n0\r\n\r\n" + evil, chunks + "3\r\nabc"},
 		"an upgrade that is none": {toWebSocket + evil, toWebSocket},
-		"HTTP/2 by upgrade": {strings.Replace(first, "\r\n\r\n", "\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n", 1) + evil,
+		"HTTP/2 by upgrade": {strings.Replace(first, "\r\n\r\n",
+			"\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n", 1) + evil,
 			strings.Replace(first, "\r\n\r\n", "\r\nConnection: Upgrade, HTTP2-Settings\r\n\r\n", 1)},
 		"another upgrade":  {strings.Replace(first, "\r\n\r\n", "\r\nUpgrade: websocket\r\nUpgrade: h2c\r\n\r\n", 1) + evil, first},
 		"a second upgrade": {first + toWebSocket + evil, first + strings.Replace(toWebSocket, "Upgrade: websocket\r\n", "", 1)},
@@ -560,8 +568,10 @@ func TestAttackSmuggledRequest(t *testing.T) {
 
 // toWebSocket and webSocket are the example of RFC 6455 section 1.3.
 const (
-	toWebSocket = "GET /chat HTTP/1.1\r\nHost: ok.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
-	webSocket   = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
+	toWebSocket = "GET /chat HTTP/1.1\r\nHost: ok.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
+		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+	webSocket = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\nConnection: Upgrade\r\n" +
+		"Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
 )
 
 // A server can say 101 and go on in HTTP: Apache does when a script says so, and
@@ -721,7 +731,8 @@ func TestAttackNamesWithoutEndOnAConnection(t *testing.T) {
 		}
 	}
 	b := newBench(t, s, func(o *guard.Options) {
-		p, errs := firewall.NewPolicy(firewall.Network{Allow: []string{fmt.Sprintf("*.ok.test:%d", s.addr.Port())}, Private: []string{"*.ok.test"}})
+		p, errs := firewall.NewPolicy(firewall.Network{Allow: []string{fmt.Sprintf("*.ok.test:%d", s.addr.Port())},
+			Private: []string{"*.ok.test"}})
 		if errs != nil {
 			t.Fatal(errs)
 		}

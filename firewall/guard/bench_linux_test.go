@@ -113,7 +113,8 @@ func (y *yard) slow(ns *netnstest.Namespace, card, rate string) {
 		y.t.Skip("needs tc (Debian package iproute2)")
 	}
 	ns.Do(func() {
-		out, err := exec.Command(tc, "qdisc", "add", "dev", card, "root", "tbf", "rate", rate, "burst", "512k", "latency", "20ms").CombinedOutput()
+		out, err := exec.Command(tc, "qdisc", "add", "dev", card, "root", "tbf", "rate", rate, "burst", "512k", "latency",
+			"20ms").CombinedOutput()
 		if err != nil {
 			y.t.Errorf("tc: %v: %s", err, out)
 		}

@@ -49,7 +49,8 @@ func TestIdleConnectionsHoldNoPipes(t *testing.T) {
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&end)
-	t.Logf("%d bytes of heap and stack for each connection, both ends included", (int64(end.HeapInuse+end.StackInuse)-int64(start.HeapInuse+start.StackInuse))/conns)
+	t.Logf("%d bytes of heap and stack for each connection, both ends included",
+		(int64(end.HeapInuse+end.StackInuse)-int64(start.HeapInuse+start.StackInuse))/conns)
 	for _, conn := range clients {
 		conn.Close()
 	}

@@ -30,10 +30,11 @@ var errSeen = errors.New("seen")
 
 // nameByTLS is the name that crypto/tls reads in what a client sent first.
 func nameByTLS(raw []byte) (name string, understood bool) {
-	server := tls.Server(oneWay{bytes.NewReader(raw)}, &tls.Config{MinVersion: tls.VersionTLS10, GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
-		name, understood = h.ServerName, true
-		return nil, errSeen
-	}})
+	server := tls.Server(oneWay{bytes.NewReader(raw)},
+		&tls.Config{MinVersion: tls.VersionTLS10, GetConfigForClient: func(h *tls.ClientHelloInfo) (*tls.Config, error) {
+			name, understood = h.ServerName, true
+			return nil, errSeen
+		}})
 	_ = server.Handshake()
 	return name, understood
 }
@@ -48,7 +49,8 @@ func (r recorder) Write(b []byte) (int, error) { return r.sent.Write(b) }
 
 func realHello(name string, version uint16) []byte {
 	var sent bytes.Buffer
-	client := tls.Client(recorder{oneWay{strings.NewReader("")}, &sent}, &tls.Config{ServerName: name, InsecureSkipVerify: true, MinVersion: version, MaxVersion: version})
+	client := tls.Client(recorder{oneWay{strings.NewReader("")}, &sent},
+		&tls.Config{ServerName: name, InsecureSkipVerify: true, MinVersion: version, MaxVersion: version})
 	_ = client.Handshake()
 	return sent.Bytes()
 }
@@ -154,7 +156,8 @@ func FuzzRequestHead(f *testing.F) {
 		for _, upgrade := range []bool{true, false} {
 			passed := h.rewritten(raw[:size], upgrade)
 			again, err := parseHead(passed)
-			if err != nil || again.host != h.host || again.length != h.length || again.spelt != h.authority() || again.upgrade != (h.upgrade && upgrade) {
+			if err != nil || again.host != h.host || again.length != h.length || again.spelt != h.authority() ||
+				again.upgrade != (h.upgrade && upgrade) {
 				t.Fatalf("what is passed on reads %+v, %v", again, err)
 			}
 			r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(passed)))

@@ -65,7 +65,8 @@ const (
 	bulkSize  = 256 << 20
 )
 
-var zone = map[string]string{"echo.test": echoAddr, "bulk.test": bulkAddr, "half.test": halfAddr, "sink.test": sinkAddr, "tls.test": tlsAddr, "ok.test": openAddr, "other.test": echoAddr}
+var zone = map[string]string{"echo.test": echoAddr, "bulk.test": bulkAddr, "half.test": halfAddr, "sink.test": sinkAddr,
+	"tls.test": tlsAddr, "ok.test": openAddr, "other.test": echoAddr}
 
 type yardNames struct{}
 
@@ -83,7 +84,8 @@ func (yardNames) NamesAt(netip.Addr) []string { return nil }
 // guardPart is the guard with the real recorder and log. It answers "state" on
 // standard input with its open files, goroutines and bytes of heap and stacks.
 func guardPart() error {
-	policy, errs := firewall.NewPolicy(firewall.Network{Allow: []string{"echo.test", "bulk.test", "half.test", "sink.test", "tls.test", "https://ok.test GET /**"}})
+	policy, errs := firewall.NewPolicy(firewall.Network{Allow: []string{"echo.test", "bulk.test", "half.test", "sink.test", "tls.test",
+		"https://ok.test GET /**"}})
 	if errs != nil {
 		return fmt.Errorf("the policy: %v", errs)
 	}

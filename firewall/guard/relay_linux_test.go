@@ -240,7 +240,8 @@ func TestAttackOperationAddressUnderDeny(t *testing.T) {
 	if err := conn.Handshake(); err != nil {
 		t.Fatal(err)
 	}
-	closed, errs := firewall.NewPolicy(firewall.Network{Allow: []string{opensOK}, Deny: []string{"127.43.0.0/16"}, Private: []string{"ok.test"}})
+	closed, errs := firewall.NewPolicy(firewall.Network{Allow: []string{opensOK}, Deny: []string{"127.43.0.0/16"},
+		Private: []string{"ok.test"}})
 	if errs != nil {
 		t.Fatal(errs)
 	}

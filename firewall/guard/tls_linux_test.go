@@ -237,7 +237,8 @@ func TestEarlyData(t *testing.T) {
 	}
 	s := &site{addr: free.Addr().(*net.TCPAddr).AddrPort()}
 	free.Close()
-	server := exec.Command(openssl, "s_server", "-accept", s.addr.String(), "-cert", "cert.pem", "-key", "key.pem", "-tls1_3", "-early_data", "-quiet")
+	server := exec.Command(openssl, "s_server", "-accept", s.addr.String(), "-cert", "cert.pem", "-key", "key.pem", "-tls1_3",
+		"-early_data", "-quiet")
 	server.Dir = dir
 	var heard strings.Builder
 	server.Stdout = &heard

@@ -34,7 +34,8 @@ func newYard(t testing.TB) *yard {
 	t.Helper()
 	iptables := testenv.Program(t, "iptables")
 	y := &yard{t: t, lab: netnstest.New(t, echoAddr, bulkAddr, halfAddr, sinkAddr, tlsAddr, openAddr)}
-	rule := []string{"-t", "nat", "-A", "OUTPUT", "-p", "tcp", "--dport", strconv.Itoa(guardedBy), "-m", "mark", "!", "--mark", strconv.Itoa(guardMark),
+	rule := []string{"-t", "nat", "-A", "OUTPUT", "-p", "tcp", "--dport", strconv.Itoa(guardedBy), "-m", "mark", "!", "--mark",
+		strconv.Itoa(guardMark),
 		"-j", "REDIRECT", "--to-ports", strconv.Itoa(guardPort)}
 	y.lab.Sandbox.Do(func() {
 		if out, err := exec.Command(iptables, append([]string{"-w"}, rule...)...).CombinedOutput(); err != nil {

@@ -91,7 +91,8 @@ func TestPolicyDropComesFirst(t *testing.T) {
 	dir := t.TempDir()
 	log := filepath.Join(dir, "log")
 	for _, program := range []string{"iptables-nft-restore", "ip6tables-nft-restore"} {
-		script := "#!/bin/sh\nin=$(cat)\ncase $in in *'OUTPUT DROP'*) what=drop;; *'SBX-OUT -j DROP'*SBX-PROBE*) what=close;; *) what=load;; esac\n" +
+		script := "#!/bin/sh\nin=$(cat)\ncase $in in *'OUTPUT DROP'*) what=drop;; " +
+			"*'SBX-OUT -j DROP'*SBX-PROBE*) what=close;; *) what=load;; esac\n" +
 			"echo $what >>" + log + "\nprintf '%s\\n' \"$in\" | " + testenv.Program(t, program) + " \"$@\"\n"
 		if err := os.WriteFile(filepath.Join(dir, program), []byte(script), 0o755); err != nil {
 			t.Fatal(err)
@@ -387,7 +388,8 @@ func TestOpenWithoutNetRaw(t *testing.T) {
 		return
 	}
 	_, err := kernel.Open(context.Background())
-	if !errors.Is(err, kernel.ErrMissingCapability) || !strings.Contains(err.Error(), "NET_RAW") || !strings.Contains(diag.HintOf(err), "--cap-add=NET_RAW") {
+	if !errors.Is(err, kernel.ErrMissingCapability) || !strings.Contains(err.Error(), "NET_RAW") ||
+		!strings.Contains(diag.HintOf(err), "--cap-add=NET_RAW") {
 		t.Errorf("%v, hint %q", err, diag.HintOf(err))
 	}
 }

@@ -83,14 +83,16 @@ func TestPortsAreFoundBehindHeaders(t *testing.T) {
 		want   string
 		proto  uint8
 	}{
-		"IPv4":                  {v4(0x45, 0, ports...), "203.0.113.7:443", unix.IPPROTO_UDP},
-		"IPv4 with options":     {v4(0x46, 0, append([]byte{1, 1, 1, 1}, ports...)...), "203.0.113.7:443", unix.IPPROTO_UDP},
-		"IPv4 later fragment":   {v4(0x45, 1, ports...), "203.0.113.7:0", unix.IPPROTO_UDP},
-		"IPv4 cut":              {v4(0x45, 0, 0x12), "203.0.113.7:0", unix.IPPROTO_UDP},
-		"IPv6":                  {v6(unix.IPPROTO_TCP, ports...), "[2001:db8::7]:443", unix.IPPROTO_TCP},
-		"IPv6 with options":     {v6(unix.IPPROTO_DSTOPTS, append(options, ports...)...), "[2001:db8::7]:443", unix.IPPROTO_UDP},
-		"IPv6 first fragment":   {v6(unix.IPPROTO_FRAGMENT, append([]byte{unix.IPPROTO_UDP, 0, 0, 1, 0, 0, 0, 0}, ports...)...), "[2001:db8::7]:443", unix.IPPROTO_UDP},
-		"IPv6 later fragment":   {v6(unix.IPPROTO_FRAGMENT, append([]byte{unix.IPPROTO_UDP, 0, 0, 8, 0, 0, 0, 0}, ports...)...), "[2001:db8::7]:0", unix.IPPROTO_UDP},
+		"IPv4":                {v4(0x45, 0, ports...), "203.0.113.7:443", unix.IPPROTO_UDP},
+		"IPv4 with options":   {v4(0x46, 0, append([]byte{1, 1, 1, 1}, ports...)...), "203.0.113.7:443", unix.IPPROTO_UDP},
+		"IPv4 later fragment": {v4(0x45, 1, ports...), "203.0.113.7:0", unix.IPPROTO_UDP},
+		"IPv4 cut":            {v4(0x45, 0, 0x12), "203.0.113.7:0", unix.IPPROTO_UDP},
+		"IPv6":                {v6(unix.IPPROTO_TCP, ports...), "[2001:db8::7]:443", unix.IPPROTO_TCP},
+		"IPv6 with options":   {v6(unix.IPPROTO_DSTOPTS, append(options, ports...)...), "[2001:db8::7]:443", unix.IPPROTO_UDP},
+		"IPv6 first fragment": {v6(unix.IPPROTO_FRAGMENT, append([]byte{unix.IPPROTO_UDP, 0, 0, 1, 0, 0, 0, 0}, ports...)...),
+			"[2001:db8::7]:443", unix.IPPROTO_UDP},
+		"IPv6 later fragment": {v6(unix.IPPROTO_FRAGMENT, append([]byte{unix.IPPROTO_UDP, 0, 0, 8, 0, 0, 0, 0}, ports...)...),
+			"[2001:db8::7]:0", unix.IPPROTO_UDP},
 		"IPv6 echo has no port": {v6(unix.IPPROTO_ICMPV6, 128, 0, 0, 0, 0x12, 0x34), "[2001:db8::7]:0", unix.IPPROTO_ICMPV6},
 	} {
 		r, ok := parsePacket(tt.packet)

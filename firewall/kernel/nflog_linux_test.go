@@ -207,7 +207,8 @@ func TestAFirewallWithoutNFLOGIsTheSame(t *testing.T) {
 	dir := t.TempDir()
 	for _, program := range []string{"iptables-nft", "ip6tables-nft"} {
 		real := testenv.Program(t, program+"-restore")
-		script := fmt.Sprintf("#!/bin/sh\nrules=$(cat)\ncase $rules in *NFLOG*) echo 'No chain/target/match by that name.' >&2; exit 1;; esac\nprintf '%%s\\n' \"$rules\" | %s \"$@\"\n", real)
+		script := fmt.Sprintf("#!/bin/sh\nrules=$(cat)\ncase $rules in *NFLOG*) echo 'No chain/target/match by that name.' >&2; exit 1;; esac\n"+
+			"printf '%%s\\n' \"$rules\" | %s \"$@\"\n", real)
 		if err := os.WriteFile(filepath.Join(dir, program+"-restore"), []byte(script), 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -64,7 +64,8 @@ func TestHiddenPortOfTheEnginesResolver(t *testing.T) {
 	for _, rule := range [][]string{
 		{"-N", "DOCKER_OUTPUT"},
 		{"-A", "OUTPUT", "-d", "127.0.0.11/32", "-j", "DOCKER_OUTPUT"},
-		{"-A", "DOCKER_OUTPUT", "-d", "127.0.0.11/32", "-p", "udp", "-m", "udp", "--dport", "53", "-j", "DNAT", "--to-destination", "127.0.0.11:38099"},
+		{"-A", "DOCKER_OUTPUT", "-d", "127.0.0.11/32", "-p", "udp", "-m", "udp", "--dport", "53", "-j", "DNAT",
+			"--to-destination", "127.0.0.11:38099"},
 	} {
 		b.run("iptables", append([]string{"-t", "nat"}, rule...)...)
 	}
@@ -117,7 +118,8 @@ func TestAttackSpeakingForTheEnginesResolver(t *testing.T) {
 		}
 	})
 	lead := func(verb, hidden string) {
-		b.run("iptables", "-t", "nat", verb, "OUTPUT", "-d", "127.0.0.11/32", "-p", "udp", "-m", "udp", "--dport", "53", "-j", "DNAT", "--to-destination", hidden)
+		b.run("iptables", "-t", "nat", verb, "OUTPUT", "-d", "127.0.0.11/32", "-p", "udp", "-m", "udp", "--dport", "53", "-j", "DNAT",
+			"--to-destination", hidden)
 	}
 	lead("-A", "127.0.0.11:38099")
 	b.apply(b.planBesideAnEngine(firewall.Network{Allow: []string{allowed + ":443"}}))

@@ -18,7 +18,8 @@ func looked(name string) audit.Record {
 }
 
 func passed(name, dst string, port uint16, proto firewall.Proto) audit.Record {
-	return audit.Record{Verdict: firewall.Allow, Layer: audit.LayerIP, Name: name, Dst: dst, Port: port, Proto: proto, Rule: firewall.RuleUnlisted}
+	return audit.Record{Verdict: firewall.Allow, Layer: audit.LayerIP, Name: name, Dst: dst, Port: port, Proto: proto,
+		Rule: firewall.RuleUnlisted}
 }
 
 // web is a lookup and a connection.
@@ -74,13 +75,22 @@ func TestLessonIsTheSmallest(t *testing.T) {
 	}{
 		{"nothing", nil, firewall.Network{}, Options{}, ""},
 		{"one port", web("x.example"), firewall.Network{}, Options{}, "allow x.example:443"},
-		{"both web ports", append(web("x.example"), passed("x.example", "203.0.113.8", 80, firewall.TCP)), firewall.Network{}, Options{}, "allow x.example"},
-		{"only a lookup, since an address may be several names'", []audit.Record{looked("x.example")}, firewall.Network{}, Options{}, "allow x.example"},
-		{"other ports", []audit.Record{passed("x.example", "203.0.113.7", 22, firewall.TCP), passed("x.example", "203.0.113.7", 443, firewall.UDP)}, firewall.Network{}, Options{}, "allow x.example:22, allow x.example:443/udp"},
-		{"an address", []audit.Record{passed("", "203.0.113.7", 443, firewall.TCP), passed("", "2001:db8::1", 22, firewall.TCP)}, firewall.Network{}, Options{}, "allow 203.0.113.7:443, allow [2001:db8::1]:22"},
-		{"what the policy opens", append(web("x.example", "api.github.com"), passed("", "203.0.113.7", 22, firewall.TCP)), firewall.Network{Mode: firewall.ModeAudit, Allow: []string{"x.example", "203.0.113.0/24:22"}, Presets: []string{"github"}}, Options{}, ""},
-		{"another port of what the policy opens", []audit.Record{looked("x.example"), passed("x.example", "203.0.113.7", 22, firewall.TCP)}, firewall.Network{Allow: []string{"x.example"}}, Options{}, "allow x.example:22"},
-		{"a name whose address the policy opens", web("x.example"), firewall.Network{Allow: []string{"203.0.113.7:443"}}, Options{}, "allow x.example"},
+		{"both web ports", append(web("x.example"), passed("x.example", "203.0.113.8", 80, firewall.TCP)), firewall.Network{},
+			Options{}, "allow x.example"},
+		{"only a lookup, since an address may be several names'", []audit.Record{looked("x.example")}, firewall.Network{},
+			Options{}, "allow x.example"},
+		{"other ports",
+			[]audit.Record{passed("x.example", "203.0.113.7", 22, firewall.TCP), passed("x.example", "203.0.113.7", 443, firewall.UDP)},
+			firewall.Network{}, Options{}, "allow x.example:22, allow x.example:443/udp"},
+		{"an address", []audit.Record{passed("", "203.0.113.7", 443, firewall.TCP), passed("", "2001:db8::1", 22, firewall.TCP)},
+			firewall.Network{}, Options{}, "allow 203.0.113.7:443, allow [2001:db8::1]:22"},
+		{"what the policy opens", append(web("x.example", "api.github.com"), passed("", "203.0.113.7", 22, firewall.TCP)),
+			firewall.Network{Mode: firewall.ModeAudit, Allow: []string{"x.example", "203.0.113.0/24:22"}, Presets: []string{"github"}},
+			Options{}, ""},
+		{"another port of what the policy opens", []audit.Record{looked("x.example"), passed("x.example", "203.0.113.7", 22, firewall.TCP)},
+			firewall.Network{Allow: []string{"x.example"}}, Options{}, "allow x.example:22"},
+		{"a name whose address the policy opens", web("x.example"), firewall.Network{Allow: []string{"203.0.113.7:443"}},
+			Options{}, "allow x.example"},
 		{"mixed case and dots", web("X.Example."), firewall.Network{}, Options{}, "allow x.example:443"},
 		{"noise", []audit.Record{
 			{Verdict: firewall.Allow, Layer: audit.LayerDNS, Name: "x.example.corp.lan", Rule: audit.SearchRule + "corp.lan"},
@@ -88,36 +98,61 @@ func TestLessonIsTheSmallest(t *testing.T) {
 			looked("7.113.0.203.in-addr.arpa"), looked("not a name"),
 			{Verdict: firewall.Deny, Layer: audit.LayerLog, Name: audit.LostRecords},
 		}, firewall.Network{}, Options{}, ""},
-		{"what deny has", append(web("x.evil.example"), passed("", "203.0.113.9", 22, firewall.TCP)), firewall.Network{Deny: []string{"*.evil.example", "203.0.113.9"}}, Options{Denied: true}, "left 203.0.113.9, left x.evil.example"},
-		{"DNS past the resolver", []audit.Record{passed("x.example", "203.0.113.7", 853, firewall.TCP)}, firewall.Network{}, Options{}, "left x.example:853"},
+		{"what deny has", append(web("x.evil.example"), passed("", "203.0.113.9", 22, firewall.TCP)),
+			firewall.Network{Deny: []string{"*.evil.example", "203.0.113.9"}}, Options{Denied: true}, "left 203.0.113.9, left x.evil.example"},
+		{"DNS past the resolver", []audit.Record{passed("x.example", "203.0.113.7", 853, firewall.TCP)}, firewall.Network{},
+			Options{}, "left x.example:853"},
 
 		{"what was refused", []audit.Record{refusal(audit.LayerDNS, "x.example", "", 0, "")}, firewall.Network{}, Options{}, ""},
-		{"what was refused, on demand", []audit.Record{refusal(audit.LayerDNS, "x.example", "", 0, ""), refusal(audit.LayerIP, "", "203.0.113.7", 22, "")}, firewall.Network{}, Options{Denied: true}, "allow 203.0.113.7:22, allow x.example"},
-		{"what an entry refused", []audit.Record{refusal(audit.LayerSNI, "x.example", "203.0.113.7", 443, "guard: sni")}, firewall.Network{}, Options{Denied: true}, ""},
-		{"metadata", []audit.Record{refusal(audit.LayerIP, "", "169.254.169.254", 80, "no special address"), refusal(audit.LayerDNS, "m.example", "169.254.169.254", 0, ""), refusal(audit.LayerIP, "", "169.254.169.254", 80, "")}, firewall.Network{}, Options{Denied: true, Private: true}, ""},
-		{"metadata with a private address", []audit.Record{refusal(audit.LayerDNS, "m.example", "fd00:ec2::254", 0, ""), refusal(audit.LayerIP, "", "fd00:ec2::254", 80, "")}, firewall.Network{}, Options{Denied: true, Private: true}, ""},
-		{"metadata by its name", append(web("metadata.google.internal", "a.metadata.goog", "metadata.google.internal.example"), looked("instance-data")), firewall.Network{}, Options{Presets: true, Wildcards: true, Denied: true, Private: true, Data: true},
+		{"what was refused, on demand",
+			[]audit.Record{refusal(audit.LayerDNS, "x.example", "", 0, ""), refusal(audit.LayerIP, "", "203.0.113.7", 22, "")}, firewall.Network{},
+			Options{Denied: true}, "allow 203.0.113.7:22, allow x.example"},
+		{"what an entry refused", []audit.Record{refusal(audit.LayerSNI, "x.example", "203.0.113.7", 443, "guard: sni")}, firewall.Network{},
+			Options{Denied: true}, ""},
+		{"metadata",
+			[]audit.Record{refusal(audit.LayerIP, "", "169.254.169.254", 80, "no special address"),
+				refusal(audit.LayerDNS, "m.example", "169.254.169.254", 0, ""), refusal(audit.LayerIP, "", "169.254.169.254", 80, "")},
+			firewall.Network{}, Options{Denied: true, Private: true}, ""},
+		{"metadata with a private address",
+			[]audit.Record{refusal(audit.LayerDNS, "m.example", "fd00:ec2::254", 0, ""), refusal(audit.LayerIP, "", "fd00:ec2::254", 80, "")},
+			firewall.Network{}, Options{Denied: true, Private: true}, ""},
+		{"metadata by its name",
+			append(web("metadata.google.internal", "a.metadata.goog", "metadata.google.internal.example"), looked("instance-data")),
+			firewall.Network{}, Options{Presets: true, Wildcards: true, Denied: true, Private: true, Data: true},
 			"allow metadata.google.internal.example:443, left a.metadata.goog, left instance-data, left metadata.google.internal"},
-		{"metadata by a name that was refused", []audit.Record{refusal(audit.LayerDNS, "metadata.google.internal", "", 0, "")}, firewall.Network{}, Options{Denied: true}, "left metadata.google.internal"},
-		{"metadata by its name, where the policy has it", web("metadata.google.internal"), firewall.Network{Allow: []string{"metadata.google.internal"}}, Options{}, ""},
+		{"metadata by a name that was refused", []audit.Record{refusal(audit.LayerDNS, "metadata.google.internal", "", 0, "")},
+			firewall.Network{}, Options{Denied: true}, "left metadata.google.internal"},
+		{"metadata by its name, where the policy has it", web("metadata.google.internal"),
+			firewall.Network{Allow: []string{"metadata.google.internal"}}, Options{}, ""},
 		{"a private address", []audit.Record{refusal(audit.LayerIP, "", "10.0.0.5", 5432, "")}, firewall.Network{}, Options{Denied: true}, ""},
-		{"a private address, on demand", []audit.Record{refusal(audit.LayerIP, "", "10.0.0.5", 5432, "")}, firewall.Network{}, Options{Denied: true, Private: true}, "allow 10.0.0.5:5432"},
-		{"a private name", []audit.Record{refusal(audit.LayerDNS, "db.internal", "10.0.0.5", 0, "")}, firewall.Network{}, Options{Denied: true}, ""},
-		{"a private name, on demand", []audit.Record{refusal(audit.LayerDNS, "db.internal", "10.0.0.5", 0, "")}, firewall.Network{}, Options{Private: true}, "allow db.internal, private db.internal"},
-		{"a listed private name, on demand", []audit.Record{refusal(audit.LayerDNS, "db.internal", "10.0.0.5", 0, "db.internal:5432")}, firewall.Network{Allow: []string{"db.internal:5432"}}, Options{Private: true}, "private db.internal"},
+		{"a private address, on demand", []audit.Record{refusal(audit.LayerIP, "", "10.0.0.5", 5432, "")}, firewall.Network{},
+			Options{Denied: true, Private: true}, "allow 10.0.0.5:5432"},
+		{"a private name", []audit.Record{refusal(audit.LayerDNS, "db.internal", "10.0.0.5", 0, "")}, firewall.Network{},
+			Options{Denied: true}, ""},
+		{"a private name, on demand", []audit.Record{refusal(audit.LayerDNS, "db.internal", "10.0.0.5", 0, "")}, firewall.Network{},
+			Options{Private: true}, "allow db.internal, private db.internal"},
+		{"a listed private name, on demand", []audit.Record{refusal(audit.LayerDNS, "db.internal", "10.0.0.5", 0, "db.internal:5432")},
+			firewall.Network{Allow: []string{"db.internal:5432"}}, Options{Private: true}, "private db.internal"},
 
 		{"a long name", web(long), firewall.Network{}, Options{}, "left " + long},
 		{"a long name, on demand", web(long), firewall.Network{}, Options{Data: true}, "allow " + long + ":443"},
 		{"fifty short names", many("n%d.example.org", 50), firewall.Network{}, Options{Wildcards: true}, "allow *.example.org"},
 		{"a search for open ports", ports, firewall.Network{}, Options{}, "left 203.0.113.7"},
 
-		{"names below one domain", web("a.x.example.org", "b.x.example.org", "c.x.example.org"), firewall.Network{}, Options{}, "allow a.x.example.org:443, allow b.x.example.org:443, allow c.x.example.org:443"},
-		{"a wildcard, on demand", web("a.x.example.org", "b.x.example.org", "d.c.x.example.org"), firewall.Network{}, Options{Wildcards: true}, "allow *.x.example.org:443"},
-		{"a wildcard for what is below only", web("example.org", "a.example.org", "b.example.org", "c.example.org"), firewall.Network{}, Options{Wildcards: true}, "allow *.example.org:443, allow example.org:443"},
-		{"no wildcard for two", web("a.example.org", "b.example.org"), firewall.Network{}, Options{Wildcards: true}, "allow a.example.org:443, allow b.example.org:443"},
-		{"no wildcard over a registry", web("a.co.uk", "b.co.uk", "c.co.uk"), firewall.Network{}, Options{Wildcards: true}, "allow a.co.uk:443, allow b.co.uk:443, allow c.co.uk:443"},
-		{"no wildcard over everybody's storage", web("a.github.io", "b.github.io", "c.github.io"), firewall.Network{}, Options{Wildcards: true}, "allow a.github.io:443, allow b.github.io:443, allow c.github.io:443"},
-		{"a preset, on demand", web("github.com", "api.github.com", "x.example"), firewall.Network{}, Options{Presets: true}, "presets github, allow x.example:443"},
+		{"names below one domain", web("a.x.example.org", "b.x.example.org", "c.x.example.org"), firewall.Network{}, Options{},
+			"allow a.x.example.org:443, allow b.x.example.org:443, allow c.x.example.org:443"},
+		{"a wildcard, on demand", web("a.x.example.org", "b.x.example.org", "d.c.x.example.org"), firewall.Network{}, Options{Wildcards: true},
+			"allow *.x.example.org:443"},
+		{"a wildcard for what is below only", web("example.org", "a.example.org", "b.example.org", "c.example.org"), firewall.Network{},
+			Options{Wildcards: true}, "allow *.example.org:443, allow example.org:443"},
+		{"no wildcard for two", web("a.example.org", "b.example.org"), firewall.Network{}, Options{Wildcards: true},
+			"allow a.example.org:443, allow b.example.org:443"},
+		{"no wildcard over a registry", web("a.co.uk", "b.co.uk", "c.co.uk"), firewall.Network{}, Options{Wildcards: true},
+			"allow a.co.uk:443, allow b.co.uk:443, allow c.co.uk:443"},
+		{"no wildcard over everybody's storage", web("a.github.io", "b.github.io", "c.github.io"), firewall.Network{}, Options{Wildcards: true},
+			"allow a.github.io:443, allow b.github.io:443, allow c.github.io:443"},
+		{"a preset, on demand", web("github.com", "api.github.com", "x.example"), firewall.Network{}, Options{Presets: true},
+			"presets github, allow x.example:443"},
 		{"no preset for one", web("api.github.com"), firewall.Network{}, Options{Presets: true}, "allow api.github.com:443"},
 	}
 	for _, tt := range tests {
@@ -130,7 +165,8 @@ func TestLessonIsTheSmallest(t *testing.T) {
 	t.Run("addresses in great number", func(t *testing.T) {
 		var records []audit.Record
 		for i := range 150 {
-			records = append(records, audit.Record{Verdict: firewall.Allow, Layer: audit.LayerIP, Dst: fmt.Sprintf("203.0.113.%d", i), Port: 443, Proto: firewall.TCP, Rule: firewall.RuleUnlisted})
+			records = append(records, audit.Record{Verdict: firewall.Allow, Layer: audit.LayerIP, Dst: fmt.Sprintf("203.0.113.%d", i), Port: 443,
+				Proto: firewall.TCP, Rule: firewall.RuleUnlisted})
 		}
 		if l := learned(t, records, firewall.Network{}, Options{}); len(l.Add) > 0 || len(l.Left) != 150 {
 			t.Errorf("%d proposals, %d left out", len(l.Add), len(l.Left))
@@ -152,7 +188,8 @@ func TestLearnedPolicyAllowsWhatWasSeenAndNoMore(t *testing.T) {
 	const cases = 2000
 	label := []string{"a", "b", "api", "www", "git", "x-1", "_srv"}
 	domain := []string{"example.org", "example.com", "shop.example.co.uk", "site.github.io", "host.internal"}
-	ports := []firewall.Port{{Number: 80, Proto: firewall.TCP}, {Number: 443, Proto: firewall.TCP}, {Number: 22, Proto: firewall.TCP}, {Number: 443, Proto: firewall.UDP}, {Number: 8443, Proto: firewall.TCP}}
+	ports := []firewall.Port{{Number: 80, Proto: firewall.TCP}, {Number: 443, Proto: firewall.TCP}, {Number: 22, Proto: firewall.TCP},
+		{Number: 443, Proto: firewall.UDP}, {Number: 8443, Proto: firewall.TCP}}
 	for seed := range uint64(cases) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		pick := func(of []string) string { return of[r.IntN(len(of))] }

@@ -33,10 +33,11 @@ func mustPolicy(t *testing.T, n firewall.Network) *firewall.Policy {
 // one comes: it must not open anything.
 func TestAttackAnswerThatCrossesAReload(t *testing.T) {
 	opened := map[netip.Addr]int{}
-	set := newAllowedSet(mustPolicy(t, firewall.Network{Allow: []string{"a.test", "b.test"}}), func(a netip.Addr, _ []firewall.Port, _ time.Duration) error {
-		opened[a]++
-		return nil
-	}, nil)
+	set := newAllowedSet(mustPolicy(t, firewall.Network{Allow: []string{"a.test", "b.test"}}),
+		func(a netip.Addr, _ []firewall.Port, _ time.Duration) error {
+			opened[a]++
+			return nil
+		}, nil)
 	ports := []firewall.Port{https}
 	if err := set.Allow([]string{"a.test"}, addrA, ports, time.Minute); err != nil || opened[addrA] != 1 {
 		t.Fatalf("%v, opened %v", err, opened)
@@ -45,13 +46,15 @@ func TestAttackAnswerThatCrossesAReload(t *testing.T) {
 	if err := set.Allow([]string{"a.test"}, addrA, ports, time.Minute); err == nil || opened[addrA] != 1 {
 		t.Errorf("%v, opened %v: the answer opened an address for a name that is no longer allowed", err, opened)
 	}
-	if err := set.Allow([]string{"b.test"}, addrB, []firewall.Port{https, {Number: 22, Proto: firewall.TCP}}, time.Minute); err != nil || opened[addrB] != 1 {
+	if err := set.Allow([]string{"b.test"}, addrB, []firewall.Port{https, {Number: 22, Proto: firewall.TCP}}, time.Minute); err != nil ||
+		opened[addrB] != 1 {
 		t.Errorf("%v, opened %v: an allowed name is not opened", err, opened)
 	}
 }
 
 func TestConnectionsAreJudgedByEveryNameThatLedThere(t *testing.T) {
-	set := newAllowedSet(mustPolicy(t, firewall.Network{Allow: []string{"a.test", "b.test"}}), func(netip.Addr, []firewall.Port, time.Duration) error { return nil }, nil)
+	set := newAllowedSet(mustPolicy(t, firewall.Network{Allow: []string{"a.test", "b.test"}}),
+		func(netip.Addr, []firewall.Port, time.Duration) error { return nil }, nil)
 	for _, names := range [][]string{{"a.test"}, {"b.test", "cdn.test", "edge.test"}} {
 		if err := set.Allow(names, addrA, []firewall.Port{https}, time.Minute); err != nil {
 			t.Fatal(err)
@@ -83,7 +86,8 @@ func TestConnectionsAreJudgedByEveryNameThatLedThere(t *testing.T) {
 }
 
 func TestAllowedSetForgetsWhatIsOverAndNotInUse(t *testing.T) {
-	set := newAllowedSet(mustPolicy(t, firewall.Network{Allow: []string{"*.test.example"}}), func(netip.Addr, []firewall.Port, time.Duration) error { return nil }, nil)
+	set := newAllowedSet(mustPolicy(t, firewall.Network{Allow: []string{"*.test.example"}}),
+		func(netip.Addr, []firewall.Port, time.Duration) error { return nil }, nil)
 	now := time.Now()
 	set.now = func() time.Time { return now }
 	for _, addr := range []netip.Addr{addrA, addrB} {
@@ -138,7 +142,8 @@ func TestAttackAliasThatAReloadDenies(t *testing.T) {
 }
 
 func TestAddressesOfANameAreForgotten(t *testing.T) {
-	set := newAllowedSet(mustPolicy(t, firewall.Network{Allow: []string{"*.test.example"}}), func(netip.Addr, []firewall.Port, time.Duration) error { return nil }, nil)
+	set := newAllowedSet(mustPolicy(t, firewall.Network{Allow: []string{"*.test.example"}}),
+		func(netip.Addr, []firewall.Port, time.Duration) error { return nil }, nil)
 	now := time.Now()
 	set.now = func() time.Time { return now }
 	allow := func(name string, addr netip.Addr) {
@@ -234,19 +239,20 @@ func TestAttackNamesAtAnAddressInUse(t *testing.T) {
 func TestAFullSetMakesRoom(t *testing.T) {
 	const limit = 2000
 	open := map[netip.Addr]bool{}
-	set := newAllowedSet(mustPolicy(t, firewall.Network{Allow: []string{"*.test.example"}}), func(a netip.Addr, _ []firewall.Port, _ time.Duration) error {
-		if !open[a] && len(open) == limit {
-			return fmt.Errorf("allowing: %w", kernel.ErrFull)
-		}
-		open[a] = true
-		return nil
-	}, func(a netip.Addr, _ []firewall.Port) error {
-		if !open[a] {
-			return errors.New("not there")
-		}
-		delete(open, a)
-		return nil
-	})
+	set := newAllowedSet(mustPolicy(t, firewall.Network{Allow: []string{"*.test.example"}}),
+		func(a netip.Addr, _ []firewall.Port, _ time.Duration) error {
+			if !open[a] && len(open) == limit {
+				return fmt.Errorf("allowing: %w", kernel.ErrFull)
+			}
+			open[a] = true
+			return nil
+		}, func(a netip.Addr, _ []firewall.Port) error {
+			if !open[a] {
+				return errors.New("not there")
+			}
+			delete(open, a)
+			return nil
+		})
 	address := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{93, 184, byte(i >> 8), byte(i)}) }
 	six := netip.MustParseAddr("2600::1")
 	allow := func(a netip.Addr, timeout time.Duration) {

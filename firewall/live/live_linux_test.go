@@ -34,7 +34,8 @@ func alone(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(inNetwork) == t.Name() {
 		for _, c := range []string{
-			"ip link set lo up", "ip link add v0 type veth peer name v1", "ip addr add 10.99.0.1/24 dev v0", "ip link set v0 up", "ip link set v1 up",
+			"ip link set lo up", "ip link add v0 type veth peer name v1", "ip addr add 10.99.0.1/24 dev v0",
+			"ip link set v0 up", "ip link set v1 up",
 			"ip route add default via 10.99.0.2",
 		} {
 			change(t, c)
@@ -338,7 +339,8 @@ func TestServersListenOnAnyPort(t *testing.T) {
 		t.Errorf("the guard's port is %d", port)
 	}
 	for _, e := range append(f.servers.guardAt, f.servers.resolverAt...) {
-		if want := map[bool]uint16{true: firewall.ResolverPort, false: port}[e.udp != nil]; e.addr().Port() != want || !e.addr().Addr().IsLoopback() {
+		if want := map[bool]uint16{true: firewall.ResolverPort, false: port}[e.udp != nil]; e.addr().Port() != want ||
+			!e.addr().Addr().IsLoopback() {
 			t.Errorf("it listens on %s, want port %d", e.addr(), want)
 		}
 	}

@@ -10,7 +10,8 @@ import (
 func TestReadResolvers(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"nameserver 127.0.0.11\noptions ndots:0\n", "[127.0.0.11] []"},
-		{"# c\ndomain old.lan\nsearch Corp.LAN. b.lan\nnameserver 10.0.0.1\nnameserver fe80::1%eth0\nnameserver bogus\nnameserver\n", "[10.0.0.1 fe80::1%eth0] [corp.lan b.lan]"},
+		{"# c\ndomain old.lan\nsearch Corp.LAN. b.lan\nnameserver 10.0.0.1\nnameserver fe80::1%eth0\nnameserver bogus\nnameserver\n",
+			"[10.0.0.1 fe80::1%eth0] [corp.lan b.lan]"},
 		{"nameserver 192.0.2.1 # office\n;nameserver 192.0.2.9\n", "[192.0.2.1] []"},
 		{"", "[] []"},
 	} {

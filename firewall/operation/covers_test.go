@@ -18,7 +18,8 @@ func TestAttackOperationCoveredAndNotAllowed(t *testing.T) {
 		return b.String() + pick("", "", "/", "/**")
 	}
 	entry := func() string {
-		text := "https://" + pick("h.example.com", "*.example.com", "*.h.example.com", "H.example.com") + " " + pick("GET", "POST", "GET,POST") + " " + path()
+		text := "https://" + pick("h.example.com", "*.example.com", "*.h.example.com", "H.example.com") + " " +
+			pick("GET", "POST", "GET,POST") + " " + path()
 		if random.IntN(3) == 0 {
 			text += " " + path()
 		}

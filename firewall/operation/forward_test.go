@@ -74,7 +74,8 @@ func TestGitPushesForward(t *testing.T) {
 	f.must(f.work, "git", "checkout", "-q", "-b", "stacked")
 	f.commit("on top")
 	f.must(f.work, "git", "push", "-q", "origin", "HEAD:refs/heads/agent/stacked")
-	if out, err := f.run(f.work, "git", "push", "origin", "HEAD:refs/heads/agent/one"); err == nil || !strings.Contains(out, "add commits or merge") {
+	if out, err := f.run(f.work, "git", "push", "origin", "HEAD:refs/heads/agent/one"); err == nil ||
+		!strings.Contains(out, "add commits or merge") {
 		t.Errorf("%v %s", err, out)
 	}
 	f.must(f.work, "git", "checkout", "-q", "-")
@@ -110,11 +111,14 @@ func TestAttackOperationGitForce(t *testing.T) {
 	before := f.refs()
 	f.must(f.work, "git", "commit", "-q", "--amend", "--allow-empty", "-m", "parent "+last)
 	for _, args := range []string{
-		"--force origin agent/one", "--force-with-lease origin agent/one", "origin +agent/one", "--force origin " + first + ":refs/heads/agent/one",
-		"--force origin main:refs/heads/agent/one", "--force --atomic origin agent/one agent/one:refs/heads/agent/two agent/one:refs/heads/agent/three",
+		"--force origin agent/one", "--force-with-lease origin agent/one", "origin +agent/one",
+		"--force origin " + first + ":refs/heads/agent/one",
+		"--force origin main:refs/heads/agent/one",
+		"--force --atomic origin agent/one agent/one:refs/heads/agent/two agent/one:refs/heads/agent/three",
 		"--force origin HEAD:refs/heads/agent/three HEAD~1:refs/heads/agent/two",
 	} {
-		if out, err := f.run(f.work, append([]string{"git", "push"}, strings.Fields(args)...)...); err == nil || !strings.Contains(out, "no force") {
+		if out, err := f.run(f.work, append([]string{"git", "push"}, strings.Fields(args)...)...); err == nil ||
+			!strings.Contains(out, "no force") {
 			t.Errorf("%s: %v %s", args, err, out)
 		}
 	}
@@ -130,14 +134,17 @@ func TestAttackOperationGitForce(t *testing.T) {
 	}{
 		"a commit on top that the new one does not have": {plain, [][]byte{object(packCommit, plain), object(packCommit, onTop)}},
 		"the parent in the message":                      {plain + "\n" + parent, [][]byte{object(packCommit, plain+"\n"+parent)}},
-		"the parent behind the author":                   {"tree " + tree + "\n" + sign + parent + "\nx\n", [][]byte{object(packCommit, "tree "+tree+"\n"+sign+parent+"\nx\n")}},
-		"the parent in a line that does not end":         {strings.TrimSuffix("tree "+tree+"\n"+parent, "\n"), [][]byte{object(packCommit, strings.TrimSuffix("tree "+tree+"\n"+parent, "\n"))}},
-		"the parent in front of the tree":                {parent + plain, [][]byte{object(packCommit, parent+plain)}},
-		"in other letters":                               {strings.ToUpper(onTop), [][]byte{object(packCommit, strings.ToUpper(onTop))}},
-		"the text of another kind":                       {plain, [][]byte{object(4, onTop), object(packCommit, plain)}},
-		"no object":                                      {plain, nil},
-		"behind more than is unpacked":                   {onTop, [][]byte{object(3, strings.Repeat("x", maxUnpacked)), object(packCommit, onTop)}},
-		"a size that is none":                            {onTop, [][]byte{append([]byte{0x9f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, object(packCommit, onTop)[2:]...)}},
+		"the parent behind the author": {"tree " + tree + "\n" + sign + parent + "\nx\n",
+			[][]byte{object(packCommit, "tree "+tree+"\n"+sign+parent+"\nx\n")}},
+		"the parent in a line that does not end": {strings.TrimSuffix("tree "+tree+"\n"+parent, "\n"),
+			[][]byte{object(packCommit, strings.TrimSuffix("tree "+tree+"\n"+parent, "\n"))}},
+		"the parent in front of the tree": {parent + plain, [][]byte{object(packCommit, parent+plain)}},
+		"in other letters":                {strings.ToUpper(onTop), [][]byte{object(packCommit, strings.ToUpper(onTop))}},
+		"the text of another kind":        {plain, [][]byte{object(4, onTop), object(packCommit, plain)}},
+		"no object":                       {plain, nil},
+		"behind more than is unpacked":    {onTop, [][]byte{object(3, strings.Repeat("x", maxUnpacked)), object(packCommit, onTop)}},
+		"a size that is none": {onTop,
+			[][]byte{append([]byte{0x9f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, object(packCommit, onTop)[2:]...)}},
 	} {
 		id := fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "commit %d\x00%s", len(c.commit), c.commit)))
 		body := string(pktline.Append(nil, last+" "+id+" refs/heads/agent/one\x00report-status")) + "0000" + string(packOf(c.objects...))
@@ -148,7 +155,8 @@ func TestAttackOperationGitForce(t *testing.T) {
 	}
 	// What shows that these packs would work.
 	id := fmt.Sprintf("%x", sha1.Sum(fmt.Appendf(nil, "commit %d\x00%s", len(onTop), onTop)))
-	body := string(pktline.Append(nil, last+" "+id+" refs/heads/agent/one\x00report-status")) + "0000" + string(packOf(object(packCommit, onTop)))
+	body := string(pktline.Append(nil, last+" "+id+" refs/heads/agent/one\x00report-status")) + "0000" +
+		string(packOf(object(packCommit, onTop)))
 	f.send("POST", "git.example.com/acme/app.git/git-receive-pack", body, pushHeader)
 	if !strings.Contains(f.refs(), id+" acme/app.git/refs/heads/agent/one") {
 		t.Errorf("a commit on top did not arrive:\n%s", f.refs())

@@ -170,7 +170,8 @@ func TestAttackOperationGitForeignCommits(t *testing.T) {
 		"--force origin HEAD:refs/heads/main", "origin +HEAD:main", "--force-with-lease origin HEAD:main", "--force origin HEAD:agent/theirs",
 		"origin " + second + "~0:refs/heads/agent/theirs --force", "--delete origin agent/theirs",
 	} {
-		if out, err := f.run(f.work, append([]string{"git", "push"}, strings.Fields(args)...)...); err == nil && !strings.Contains(out, "up-to-date") {
+		if out, err := f.run(f.work, append([]string{"git", "push"}, strings.Fields(args)...)...); err == nil &&
+			!strings.Contains(out, "up-to-date") {
 			t.Errorf("%s: %s", args, out)
 		}
 	}
@@ -273,7 +274,8 @@ func TestAttackOperationGitPackets(t *testing.T) {
 		"capabilities on a second line": {line(good) + line(command("refs/heads/agent/y")+"\x00push-options") + end, nil},
 		"the same ref twice":            {line(good+"\x00report-status") + line(good) + end, nil},
 		"a length in upper case":        {strings.ToUpper(line(bad)[:4]) + line(bad)[4:] + end, nil},
-		"a certificate":                 {line("push-cert\x00push-cert=x") + line("certificate version 0.1\n") + line(bad) + line("push-cert-end\n") + end, nil},
+		"a certificate": {line("push-cert\x00push-cert=x") + line("certificate version 0.1\n") + line(bad) +
+			line("push-cert-end\n") + end, nil},
 		"a certificate after a command": {line(good) + line("push-cert\x00") + end, nil},
 		"a certificate without value":   {line("push-cert\n") + line("\n") + line(bad) + line("push-cert-end\n") + end, nil},
 		"push options":                  {line(good+"\x00push-options") + "0000" + line("ci.variable=A=B") + end, nil},
@@ -389,7 +391,8 @@ func TestGitHubRepositoriesHaveNoCase(t *testing.T) {
 }
 
 func TestGitEntries(t *testing.T) {
-	r := compile(t, "git:git.example.com:8443/a/b/c.git read", "git:git.example.com/acme/*", "git:github.com/acme/app push refs/heads/x,refs/tags/v1 refs/heads/y/*")
+	r := compile(t, "git:git.example.com:8443/a/b/c.git read", "git:git.example.com/acme/*",
+		"git:github.com/acme/app push refs/heads/x,refs/tags/v1 refs/heads/y/*")
 	for _, h := range []Host{{"git.example.com", false, 8443}, {"git.example.com", false, 443}, {"github.com", false, 443}} {
 		if !slices.Contains(r.Hosts(), h) {
 			t.Errorf("%+v is not opened: %+v", h, r.Hosts())
@@ -398,7 +401,8 @@ func TestGitEntries(t *testing.T) {
 	if d := ask(t, r, NewMemory(), "GET", "git.example.com/acme/any/info/refs?service=git-upload-pack", "", nil); !d.Allowed {
 		t.Errorf("%+v", d)
 	}
-	if d := ask(t, r, NewMemory(), "GET", "git.example.com/other/any/info/refs?service=git-upload-pack", "", nil); d.Allowed || d.Wants != "git:git.example.com/other/any" {
+	if d := ask(t, r, NewMemory(), "GET", "git.example.com/other/any/info/refs?service=git-upload-pack", "", nil); d.Allowed ||
+		d.Wants != "git:git.example.com/other/any" {
 		t.Errorf("%+v", d)
 	}
 	if d := ask(t, r, NewMemory(), "GET", "git.example.com/acme/a%2fb/info/refs?service=git-upload-pack", "", nil); d.Allowed {
@@ -526,8 +530,10 @@ func FuzzPush(f *testing.F) {
 // validRef takes nothing that git refuses.
 func TestRefsAreGits(t *testing.T) {
 	for _, ref := range []string{
-		"refs/heads/x", "refs/heads/a/b", "refs/heads/a..b", "refs/heads/.a", "refs/heads/a.lock", "refs/heads/a.lock/b", "refs/heads/a.", "refs/heads/@{",
-		"refs/heads/a b", "refs/heads/a~1", "refs/heads/a^", "refs/heads/a:b", "refs/heads/a?", "refs/heads/a[", `refs/heads/a\b`, "refs/heads/ä", "refs//x",
+		"refs/heads/x", "refs/heads/a/b", "refs/heads/a..b", "refs/heads/.a", "refs/heads/a.lock", "refs/heads/a.lock/b",
+		"refs/heads/a.", "refs/heads/@{",
+		"refs/heads/a b", "refs/heads/a~1", "refs/heads/a^", "refs/heads/a:b", "refs/heads/a?", "refs/heads/a[", `refs/heads/a\b`,
+		"refs/heads/ä", "refs//x",
 		"refs/heads/", "refs/heads/a\x7f", "refs/heads/@", "refs/heads/-x", "HEAD", "heads/x",
 	} {
 		git := exec.Command("git", "check-ref-format", ref).Run() == nil

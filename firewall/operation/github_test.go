@@ -65,19 +65,27 @@ func TestGhWorks(t *testing.T) {
 		input map[string]any
 		want  string
 	}{
-		"pr create": {`mutation PullRequestCreate($input: CreatePullRequestInput!) { createPullRequest(input: $input) { pullRequest { id url } } }`,
+		"pr create": {
+			`mutation PullRequestCreate($input: CreatePullRequestInput!) { createPullRequest(input: $input) { pullRequest { id url } } }`,
 			map[string]any{"repositoryId": "R_acme", "title": "t", "body": "b", "draft": false, "headRefName": "agent/x", "baseRefName": "main",
 				"maintainerCanModify": true}, "github pulls.create acme/app"},
-		"pr create from its own name": {`mutation PullRequestCreate($input: CreatePullRequestInput!) { createPullRequest(input: $input) { pullRequest { id } } }`,
+		"pr create from its own name": {
+			`mutation PullRequestCreate($input: CreatePullRequestInput!) { createPullRequest(input: $input) { pullRequest { id } } }`,
 			map[string]any{"repositoryId": "R_acme", "headRefName": "acme:agent/x"}, "github pulls.create acme/app"},
 		"pr comment": {`mutation CommentCreate($input: AddCommentInput!) { addComment(input: $input) { commentEdge { node { url } } } }`,
 			map[string]any{"subjectId": "PR_acme", "body": "b"}, "github issues.comment acme/app"},
-		"feature detection": {`query PullRequest_fields { PullRequest: __type(name: "PullRequest") { fields(includeDeprecated: true) { name } } }`, nil, ""},
-		"who":               {`query UserCurrent { viewer { login } }`, nil, ""},
-		"issue view": {`query IssueByNumber($input: Int) { repository(owner: "ACME", name: "app") { hasIssuesEnabled issue: issueOrPullRequest(number: 7) {
-			__typename ... on Issue { id title assignees(first: 100) { nodes { id login name } totalCount } milestone { number title } } } } }`, nil, ""},
-		"network": {`query RepositoryNetwork { viewer { login } repo_000: repository(owner: "acme", name: "app") { id name owner { login } } }`, nil, ""},
-		"checks":  {`query PullRequestStatusChecks($id: ID = "PR_acme") { node(id: $id) { ... on PullRequest { commits(last: 1) { nodes { commit { oid } } } } } }`, nil, ""},
+		"feature detection": {
+			`query PullRequest_fields { PullRequest: __type(name: "PullRequest") { fields(includeDeprecated: true) { name } } }`, nil, ""},
+		"who": {`query UserCurrent { viewer { login } }`, nil, ""},
+		"issue view": {
+			`query IssueByNumber($input: Int) { repository(owner: "ACME", name: "app") { hasIssuesEnabled issue: issueOrPullRequest(number: 7) {
+			__typename ... on Issue { id title assignees(first: 100) { nodes { id login name } totalCount } milestone { number title } } } } }`,
+			nil, ""},
+		"network": {`query RepositoryNetwork { viewer { login } repo_000: repository(owner: "acme", name: "app") { id name owner { login } } }`,
+			nil, ""},
+		"checks": {
+			`query PullRequestStatusChecks($id: ID = "PR_acme") { node(id: $id) { ... on PullRequest { commits(last: ` +
+				`1) { nodes { commit { oid } } } } } }`, nil, ""},
 	} {
 		d := h.graphql(c.query, map[string]any{"input": c.input})
 		if !d.Allowed || !strings.HasPrefix(d.Operation, c.want) {
@@ -85,7 +93,8 @@ func TestGhWorks(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"GET /repos/acme/app", "GET /repos/Acme/APP/pulls?state=open&per_page=5", "GET /repos/acme/app/contents/a%2fb", "GET /repos/acme/app/compare/main...agent/x", "GET /repos/acme/app/issues/1/comments",
+		"GET /repos/acme/app", "GET /repos/Acme/APP/pulls?state=open&per_page=5", "GET /repos/acme/app/contents/a%2fb",
+		"GET /repos/acme/app/compare/main...agent/x", "GET /repos/acme/app/issues/1/comments",
 		"HEAD /repos/acme/app/issues/7",
 		"POST /repos/acme/app/issues/7/comments", "GET /user", "GET /rate_limit",
 	} {
@@ -97,14 +106,17 @@ func TestGhWorks(t *testing.T) {
 	more := newHub(t, "github:acme/app pulls.reviewers, issues.update")
 	more.meet()
 	for query, want := range map[string]string{
-		`mutation { requestReviewsByLogin(input: {pullRequestId: "PR_acme", userLogins: ["a"], botLogins: [], teamSlugs: ["acme/b"], union: true}) { clientMutationId } }`: "github pulls.reviewers acme/app",
-		`mutation { replaceActorsForAssignable(input: {assignableId: "PR_acme", actorLogins: ["a"]}) { __typename } }`:                                                     "github issues.update acme/app",
+		`mutation { requestReviewsByLogin(input: {pullRequestId: "PR_acme", userLogins: ["a"], botLogins: [], teamSlugs: ["acme/b"], union: ` +
+			`true}) { clientMutationId } }`: "github pulls.reviewers acme/app",
+		`mutation { replaceActorsForAssignable(input: {assignableId: "PR_acme", actorLogins: ` +
+			`["a"]}) { __typename } }`: "github issues.update acme/app",
 	} {
 		if d := more.graphql(query, nil); !d.Allowed || d.Operation != want {
 			t.Errorf("%s: %+v", query, d)
 		}
 	}
-	create := ask(t, h.rules, h.memory, "POST", "api.github.com/repos/acme/app/pulls", `{"title":"t","head":"acme:x","head_repo":"app","base":"main"}`, nil)
+	create := ask(t, h.rules, h.memory, "POST", "api.github.com/repos/acme/app/pulls",
+		`{"title":"t","head":"acme:x","head_repo":"app","base":"main"}`, nil)
 	if !create.Allowed || create.Rule != githubEntryText {
 		t.Errorf("%+v", create)
 	}
@@ -153,7 +165,8 @@ func TestAttackOperationGraphQL(t *testing.T) {
 			t.Errorf("%s: %+v %+v", event, d, rest)
 		}
 	}
-	if d := ask(t, h.rules, h.memory, "POST", "api.github.com/graphql", zipped(`{`+good+`}`), http.Header{"Content-Encoding": {"gzip"}}); d.Allowed {
+	if d := ask(t, h.rules, h.memory, "POST", "api.github.com/graphql", zipped(`{`+good+`}`),
+		http.Header{"Content-Encoding": {"gzip"}}); d.Allowed {
 		t.Errorf("%+v", d)
 	}
 }
@@ -165,9 +178,11 @@ func TestAttackOperationGraphQLIdsOfTwoRepositories(t *testing.T) {
 	d := h.graphql(repositoryInfo, map[string]any{"owner": "acme", "name": "lib"})
 	h.answered(d, `{"repository":{"id":"R_lib"}}`)
 	for query, allowed := range map[string]bool{
-		`mutation { createPullRequest(input: {repositoryId: "R_acme", headRefName: "x"}) { clientMutationId } }`:                            true,
-		`mutation { createPullRequest(input: {repositoryId: "R_lib", headRefName: "x"}) { clientMutationId } }`:                             false,
-		`mutation { createPullRequest(input: {repositoryId: "R_acme", headRepositoryId: "R_lib", headRefName: "x"}) { clientMutationId } }`: false,
+		`mutation { createPullRequest(input: {repositoryId: "R_acme", headRefName: "x"}) { clientMutationId } }`: true,
+		`mutation { createPullRequest(input: {repositoryId: "R_lib", headRefName: ` +
+			`"x"}) { clientMutationId } }`: false,
+		`mutation { createPullRequest(input: {repositoryId: "R_acme", headRepositoryId: "R_lib", headRefName: ` +
+			`"x"}) { clientMutationId } }`: false,
 		`mutation { a: createPullRequest(input: {repositoryId: "R_acme", headRefName: "x"}) { clientMutationId }
 			b: createPullRequest(input: {repositoryId: "R_lib", headRefName: "x"}) { clientMutationId } }`: false,
 		`mutation { b: createPullRequest(input: {repositoryId: "R_lib", headRefName: "x"}) { clientMutationId }
@@ -196,7 +211,8 @@ func TestAttackOperationGraphQLIdsOfTwoRepositories(t *testing.T) {
 func TestGitHubEntries(t *testing.T) {
 	for text, want := range map[string]string{
 		"github:acme": "names no repository", "github:acme/app/x": "names no repository", "github:": "names no repository",
-		"github:acme/** read": "names no repository", "github:acme/app pulls.created": "is no operation", "github:acme/app gists.create": "is no operation",
+		"github:acme/** read": "names no repository", "github:acme/app pulls.created": "is no operation",
+		"github:acme/app gists.create": "is no operation",
 		"github:acme/* issues.comment": "writes to any repository", "github:acme/app PULLS.CREATE": "is no operation",
 	} {
 		_, problems := Compile([]string{text})
@@ -213,7 +229,8 @@ func TestGitHubEntries(t *testing.T) {
 			t.Errorf("%q: not %v", text, want)
 		}
 	}
-	if text, reads := Words("github:acme/app pulls.create, issues.comment"); reads || !strings.Contains(text, "pulls.create and issues.comment") {
+	if text, reads := Words("github:acme/app pulls.create, issues.comment"); reads ||
+		!strings.Contains(text, "pulls.create and issues.comment") {
 		t.Error(text, reads)
 	}
 }
@@ -221,7 +238,8 @@ func TestGitHubEntries(t *testing.T) {
 // No document makes the judge fail or take long, and one that it allows stays allowed
 // as the parser writes it.
 func FuzzGraphQL(f *testing.F) {
-	for _, query := range []string{repositoryInfo, `mutation { addComment(input: {subjectId: "PR_acme", body: """x"""}) { clientMutationId } }`, `{a:viewer{login}}`} {
+	for _, query := range []string{repositoryInfo,
+		`mutation { addComment(input: {subjectId: "PR_acme", body: """x"""}) { clientMutationId } }`, `{a:viewer{login}}`} {
 		f.Add(query)
 	}
 	f.Fuzz(func(t *testing.T, query string) {

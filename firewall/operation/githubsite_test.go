@@ -22,7 +22,8 @@ func askGraph(t *testing.T, r *Rules, m *Memory, url, query string) Decision {
 }
 
 func TestGitHubOfOnesOwn(t *testing.T) {
-	r := compile(t, ownEntryText, "github:corp.ghe.com/acme/app issues.comment", "git:ghe.example.com/acme/app", "github:github.com/acme/lib issues.comment")
+	r := compile(t, ownEntryText, "github:corp.ghe.com/acme/app issues.comment", "git:ghe.example.com/acme/app",
+		"github:github.com/acme/lib issues.comment")
 	for text, want := range map[string]string{
 		"GET ghe.example.com/api/v3/repos/acme/app/pulls?state=open":               "github read ghe.example.com/acme/app",
 		"POST ghe.example.com/api/v3/repos/ACME/app/issues/7/comments":             "github issues.comment ghe.example.com/acme/app",
@@ -47,7 +48,8 @@ func TestGitHubOfOnesOwn(t *testing.T) {
 	if !slices.Equal(hosts, want) {
 		t.Errorf("%q is opened, want %q", hosts, want)
 	}
-	if text, reads := Words(ownEntryText); reads || !strings.HasPrefix(text, "GitHub's API at ghe.example.com: read acme/app, and there pulls.create") {
+	if text, reads := Words(ownEntryText); reads ||
+		!strings.HasPrefix(text, "GitHub's API at ghe.example.com: read acme/app, and there pulls.create") {
 		t.Error(text, reads)
 	}
 	for narrow, want := range map[string]bool{
@@ -87,8 +89,10 @@ func TestAttackOperationGraphQLIdOfAnotherSite(t *testing.T) {
 
 func TestGitHubSiteEntries(t *testing.T) {
 	for text, want := range map[string]string{
-		"github:api.github.com/acme/app": "names no GitHub", "github:ghe.com/acme/app": "names no GitHub", "github:api.corp.ghe.com/acme/app": "names no GitHub",
-		"github:*.example.com/acme/app": "names no GitHub", "github:10.0.0.1/acme/app": "is an address", "github:ghe.example.com/acme": "names no repository",
+		"github:api.github.com/acme/app": "names no GitHub", "github:ghe.com/acme/app": "names no GitHub",
+		"github:api.corp.ghe.com/acme/app": "names no GitHub",
+		"github:*.example.com/acme/app":    "names no GitHub", "github:10.0.0.1/acme/app": "is an address",
+		"github:ghe.example.com/acme":       "names no repository",
 		"github:ghe.example.com/acme/app/x": "names no repository", "github:ghe.example.com/acme/* issues.comment": "writes to any repository",
 		"github:ghe.example.com:99999/acme/app": "is not a port", "github:gist.github.com/acme/app": "names no GitHub",
 	} {

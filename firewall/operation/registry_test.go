@@ -170,7 +170,8 @@ func TestGoModules(t *testing.T) {
 	}, "go:read")
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"go.mod": "module mine\n", "main.go": "package main\nimport _ \"" + module + "\"\nfunc main() {}\n"})
-	c.must(dir, "env", "GOPROXY=http://modules.golang.org", "GONOSUMDB=*", "GOFLAGS=-mod=mod -modcacherw", "GOTOOLCHAIN=local", "go", "mod", "tidy")
+	c.must(dir, "env", "GOPROXY=http://modules.golang.org", "GONOSUMDB=*", "GOFLAGS=-mod=mod -modcacherw",
+		"GOTOOLCHAIN=local", "go", "mod", "tidy")
 	if text, _ := os.ReadFile(filepath.Join(dir, "go.mod")); !strings.Contains(string(text), module+" v1.0.0") {
 		t.Errorf("%s %+v", text, c.gate.refused)
 	}
@@ -183,16 +184,18 @@ func TestCargo(t *testing.T) {
 	crate := packTar(map[string]string{"leaf-1.0.0/Cargo.toml": manifest, "leaf-1.0.0/src/lib.rs": ""})
 	sum := sha256.Sum256(crate)
 	c, registry := newDepotClient(t, map[string][]byte{
-		"/config.json":                []byte(`{"dl":"http://static.crates.io/crates","api":"http://crates.io"}`),
-		"/le/af/leaf":                 fmt.Appendf(nil, `{"name":"leaf","vers":"1.0.0","deps":[],"cksum":"%s","features":{},"yanked":false}`, hex.EncodeToString(sum[:])),
+		"/config.json": []byte(`{"dl":"http://static.crates.io/crates","api":"http://crates.io"}`),
+		"/le/af/leaf": fmt.Appendf(nil, `{"name":"leaf","vers":"1.0.0","deps":[],"cksum":"%s","features":{},"yanked":false}`,
+			hex.EncodeToString(sum[:])),
 		"/crates/leaf/1.0.0/download": crate,
 	}, "crates:read")
 	home, _ := os.UserHomeDir()
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{
-		"Cargo.toml":         strings.Replace(manifest, "leaf", "mine", 1) + "[dependencies]\nleaf = { version = \"1\", registry = \"there\" }\n",
-		"src/lib.rs":         "",
-		".cargo/config.toml": "[registries.there]\nindex = \"sparse+http://index.crates.io/\"\ntoken = \"x\"\n[http]\nproxy = \"" + c.proxy + "\"\n[net]\nretry = 0\n",
+		"Cargo.toml": strings.Replace(manifest, "leaf", "mine", 1) + "[dependencies]\nleaf = { version = \"1\", registry = \"there\" }\n",
+		"src/lib.rs": "",
+		".cargo/config.toml": "[registries.there]\nindex = \"sparse+http://index.crates.io/\"\ntoken = \"x\"\n[http]\nproxy = \"" + c.proxy +
+			"\"\n[net]\nretry = 0\n",
 	})
 	cargo := []string{"env", "CARGO_HOME=" + filepath.Join(dir, "home"), "RUSTUP_HOME=" + filepath.Join(home, ".rustup"), "cargo"}
 	c.must(dir, append(cargo, "fetch", "-q")...)
@@ -222,7 +225,8 @@ func TestImages(t *testing.T) {
 	if err := remote.Write(tag, image, through); err == nil || !strings.Contains(err.Error(), "this is push") {
 		t.Errorf("pushed: %v", err)
 	}
-	direct := newGatedClient(t, &gate{rules: compile(t, "https://registry.example.com GET,HEAD,POST,PUT,PATCH /**"), memory: NewMemory(), sites: g.sites})
+	direct := newGatedClient(t,
+		&gate{rules: compile(t, "https://registry.example.com GET,HEAD,POST,PUT,PATCH /**"), memory: NewMemory(), sites: g.sites})
 	other, _ := url.Parse(direct.proxy)
 	if err := remote.Write(tag, image, remote.WithTransport(&http.Transport{Proxy: http.ProxyURL(other)})); err != nil {
 		t.Fatal(err)
@@ -246,11 +250,14 @@ func TestImages(t *testing.T) {
 func TestRegistriesAreRead(t *testing.T) {
 	rules := compile(t, operationtest.Registries().Entries...)
 	for _, text := range []string{
-		"GET packages.npmjs.org/left-pad", "HEAD packages.npmjs.org/left-pad", "GET packages.npmjs.org/@scope%2Fname", "GET packages.npmjs.org/@scope/name",
-		"GET packages.npmjs.org/left-pad/1.0.0", "GET packages.npmjs.org/-/v1/search?text=x", "GET packages.npmjs.org/@scope%2fname/-/name-1.0.0.tgz",
+		"GET packages.npmjs.org/left-pad", "HEAD packages.npmjs.org/left-pad", "GET packages.npmjs.org/@scope%2Fname",
+		"GET packages.npmjs.org/@scope/name",
+		"GET packages.npmjs.org/left-pad/1.0.0", "GET packages.npmjs.org/-/v1/search?text=x",
+		"GET packages.npmjs.org/@scope%2fname/-/name-1.0.0.tgz",
 		`POST packages.npmjs.org/-/npm/v1/security/advisories/bulk {"@a/b":["1.0.0-rc.1+x"]}`, "GET repo.example.com/npm/team/left-pad",
 		"GET repo.example.com/npm/team/@scope%2fname", "GET pypi.org/simple/", "GET pypi.org/pypi/leaf/json",
-		"GET checksums.golang.org/lookup/example.com/m@v1.0.0", "GET modules.golang.org/sumdb/checksums.golang.org/tile/8/0/x001/234", "GET checksums.golang.org/latest",
+		"GET checksums.golang.org/lookup/example.com/m@v1.0.0", "GET modules.golang.org/sumdb/checksums.golang.org/tile/8/0/x001/234",
+		"GET checksums.golang.org/latest",
 		"GET index.crates.io/3/a/abc", "GET static.crates.io/crates/leaf/leaf-1.0.0.crate", "GET crates.io/api/v1/crates?q=leaf",
 		"GET auth.docker.io/token?service=registry.docker.io&scope=repository:library/x:pull&account=me", "GET registry-1.docker.io/v2/",
 		"GET registry-1.docker.io/v2/library/x/blobs/sha256:aa", "GET production.cloudflare.docker.com/registry-v2/a/data?verify=1",
@@ -302,10 +309,13 @@ func TestRegistryPatterns(t *testing.T) {
 
 func TestRegistryEntries(t *testing.T) {
 	for text, want := range map[string]string{
-		"npm:publish": "something else than reading", "npm:read write": "something else than reading", "npm:npm.example.com": "something else than reading",
-		"npm:npm.example.com publish": "something else than reading", "npm:*.example.com read": "names no one host", "npm:10.0.0.1 read": "is an address",
-		"npm:npm.example.com/a/../b read": "names no path", "npm:npm.example.com/ read": "names no path", "npm:npm.example.com/* read": "names no path",
-		"oci:read x": "something else than reading",
+		"npm:publish": "something else than reading", "npm:read write": "something else than reading",
+		"npm:npm.example.com":         "something else than reading",
+		"npm:npm.example.com publish": "something else than reading", "npm:*.example.com read": "names no one host",
+		"npm:10.0.0.1 read":               "is an address",
+		"npm:npm.example.com/a/../b read": "names no path", "npm:npm.example.com/ read": "names no path",
+		"npm:npm.example.com/* read": "names no path",
+		"oci:read x":                 "something else than reading",
 	} {
 		_, problems := Compile([]string{text})
 		if len(problems) != 1 || !strings.Contains(problems[0].Message, want) {

@@ -75,7 +75,8 @@ func TestAttackPaths(t *testing.T) {
 
 func TestAttackMethodOverride(t *testing.T) {
 	r := compile(t, "https://api.example.com GET /v1/**")
-	for _, query := range []string{"_method=DELETE", "a=1&_METHOD=PUT", "a=1;_method=PUT", "%5fmethod=PUT", ".method=PUT", "a&+.method=PUT", "[method=PUT", "[_method]=PUT", "a&_method]=PUT"} {
+	for _, query := range []string{"_method=DELETE", "a=1&_METHOD=PUT", "a=1;_method=PUT", "%5fmethod=PUT", ".method=PUT", "a&+.method=PUT",
+		"[method=PUT", "[_method]=PUT", "a&_method]=PUT"} {
 		if d := ask(t, r, NewMemory(), "GET", "api.example.com/v1/x?"+query, "", nil); d.Allowed {
 			t.Errorf("?%s passes", query)
 		}

@@ -79,7 +79,8 @@ func heldBy(t testing.TB, program string, uid int) *connection {
 
 func (c *connection) record(layer audit.Layer, verdict firewall.Verdict) *audit.Record {
 	return &audit.Record{
-		Verdict: verdict, Layer: layer, Dst: c.remote.Addr().String(), Port: c.remote.Port(), Proto: firewall.TCP, Src: c.local, SrcProto: firewall.TCP,
+		Verdict: verdict, Layer: layer, Dst: c.remote.Addr().String(), Port: c.remote.Port(), Proto: firewall.TCP,
+		Src: c.local, SrcProto: firewall.TCP,
 	}
 }
 
@@ -244,7 +245,8 @@ func TestAttackAnswersThatAreNone(t *testing.T) {
 		say  func(number uint64) []byte
 		want Process
 	}{
-		"an answer": {func(n uint64) []byte { return fmt.Appendf(nil, `{"number":%d,"pid":7,"exe":"/bin/x","cmd":"x y"}`, n) }, Process{PID: 7, Exe: "/bin/x", Cmd: "x y"}},
+		"an answer": {func(n uint64) []byte { return fmt.Appendf(nil, `{"number":%d,"pid":7,"exe":"/bin/x","cmd":"x y"}`, n) },
+			Process{PID: 7, Exe: "/bin/x", Cmd: "x y"}},
 		"a long name": {func(n uint64) []byte {
 			return fmt.Appendf(nil, `{"number":%d,"pid":7,"exe":%q,"cmd":%q}`, n, strings.Repeat("e", 1000), strings.Repeat("c", 1000))
 		}, Process{PID: 7, Exe: strings.Repeat("e", maxExe), Cmd: strings.Repeat("c", maxCmd)}},
@@ -333,7 +335,8 @@ func FuzzAnswer(f *testing.F) {
 	f.Add([]byte(`{"number":18446744073709551615,"PID":7,"exe":"` + strings.Repeat("\xff", 300) + `"}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		a, err := parseAnswer(text)
-		if err != nil && a != (answer{}) || a.PID < 0 || a.PID > maxPID || len(a.Exe) > maxExe || len(a.Cmd) > maxCmd || a.PID == 0 && a.Process != (Process{}) {
+		if err != nil && a != (answer{}) || a.PID < 0 || a.PID > maxPID || len(a.Exe) > maxExe || len(a.Cmd) > maxCmd || a.PID == 0 &&
+			a.Process != (Process{}) {
 			t.Errorf("%q: %+v, %v", text, a, err)
 		}
 	})

@@ -32,35 +32,38 @@ func TestAttackOperationHTTP1NamesAndFields(t *testing.T) {
 		bytes string
 		want  int
 	}{
-		"honest":                         {request("ok.test"), 1},
-		"its port":                       {request("ok.test:443"), 1},
-		"capitals":                       {request("OK.TEST"), 1},
-		"an empty port":                  {request("ok.test:"), 0},
-		"a port with a zero":             {request("ok.test:0443"), 0},
-		"a port with a sign":             {request("ok.test:+443"), 0},
-		"a port in words":                {request("ok.test:https"), 0},
-		"a port alone":                   {request(":443"), 0},
-		"an address":                     {request("192.0.2.1"), 0},
-		"an address of IPv6":             {request("[::1]"), 0},
-		"one in IPv6 with the port":      {request("[::ffff:192.0.2.1]:443"), 0},
-		"letters of another script":      {request("\xce\xbfk.test"), 0},
-		"their encoding":                 {request("xn--k-xdc.test"), 0},
-		"a wide dot":                     {request("ok\xe3\x80\x82test"), 0},
-		"an encoded dot":                 {request("ok%2etest"), 0},
-		"two dots":                       {request("ok..test"), 0},
-		"a name below":                   {request("a.ok.test"), 0},
-		"a name that begins so":          {request("ok.test.evil.test"), 0},
-		"a fragment":                     {request("ok.test#@evil.test"), 0},
-		"a query":                        {request("ok.test?@evil.test"), 0},
-		"a backslash":                    {request("ok.test\\@evil.test"), 0},
-		"a scheme":                       {request("https://ok.test"), 0},
-		"Host in a trailer":              {post("/v1/a", "Transfer-Encoding: chunked", "", "1\r\nx\r\n0\r\nHost: evil.test\r\nAuthorization: stolen\r\nX-HTTP-Method-Override: DELETE\r\n"), 1},
-		"Destination of a copy":          {post("/v1/a", "Destination: https://ok.test"+secret), 0},
-		"the source of a copy":           {post("/v1/a", "x-amz-copy-source: "+secret), 0},
-		"another source of a copy":       {post("/v1/a", "X_Ms_Copy_Source: https://ok.test"+secret), 0},
-		"h2c with a body":                {post("/v1/a", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABk", "Content-Length: 4", "", "PRI "), 0},
-		"Upgrade to TLS":                 {request("ok.test", "Connection: Upgrade", "Upgrade: TLS/1.2, HTTP/1.1"), 0},
-		"Upgrade to two":                 {request("ok.test", "Connection: Upgrade", "Upgrade: websocket, h2c", "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==", "Sec-WebSocket-Version: 13"), 0},
+		"honest":                    {request("ok.test"), 1},
+		"its port":                  {request("ok.test:443"), 1},
+		"capitals":                  {request("OK.TEST"), 1},
+		"an empty port":             {request("ok.test:"), 0},
+		"a port with a zero":        {request("ok.test:0443"), 0},
+		"a port with a sign":        {request("ok.test:+443"), 0},
+		"a port in words":           {request("ok.test:https"), 0},
+		"a port alone":              {request(":443"), 0},
+		"an address":                {request("192.0.2.1"), 0},
+		"an address of IPv6":        {request("[::1]"), 0},
+		"one in IPv6 with the port": {request("[::ffff:192.0.2.1]:443"), 0},
+		"letters of another script": {request("\xce\xbfk.test"), 0},
+		"their encoding":            {request("xn--k-xdc.test"), 0},
+		"a wide dot":                {request("ok\xe3\x80\x82test"), 0},
+		"an encoded dot":            {request("ok%2etest"), 0},
+		"two dots":                  {request("ok..test"), 0},
+		"a name below":              {request("a.ok.test"), 0},
+		"a name that begins so":     {request("ok.test.evil.test"), 0},
+		"a fragment":                {request("ok.test#@evil.test"), 0},
+		"a query":                   {request("ok.test?@evil.test"), 0},
+		"a backslash":               {request("ok.test\\@evil.test"), 0},
+		"a scheme":                  {request("https://ok.test"), 0},
+		"Host in a trailer": {post("/v1/a", "Transfer-Encoding: chunked", "",
+			"1\r\nx\r\n0\r\nHost: evil.test\r\nAuthorization: stolen\r\nX-HTTP-Method-Override: DELETE\r\n"), 1},
+		"Destination of a copy":    {post("/v1/a", "Destination: https://ok.test"+secret), 0},
+		"the source of a copy":     {post("/v1/a", "x-amz-copy-source: "+secret), 0},
+		"another source of a copy": {post("/v1/a", "X_Ms_Copy_Source: https://ok.test"+secret), 0},
+		"h2c with a body": {post("/v1/a", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABk",
+			"Content-Length: 4", "", "PRI "), 0},
+		"Upgrade to TLS": {request("ok.test", "Connection: Upgrade", "Upgrade: TLS/1.2, HTTP/1.1"), 0},
+		"Upgrade to two": {request("ok.test", "Connection: Upgrade", "Upgrade: websocket, h2c",
+			"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==", "Sec-WebSocket-Version: 13"), 0},
 		"connect-udp":                    {request("ok.test", "Connection: Upgrade", "Upgrade: connect-udp", "Capsule-Protocol: ?1"), 0},
 		"Keep-Alive names a field":       {request("ok.test", "Connection: keep-alive, Host"), 0},
 		"a proxy's Connection":           {request("ok.test", "Proxy-Connection: keep-alive, Authorization") + hidden, 1},
@@ -86,7 +89,8 @@ func TestAttackOperationHTTP1NamesAndFields(t *testing.T) {
 				t.Error("the relay waits for more")
 			}
 			checkArrived(t, h, attack.want)
-			if got := h.bytes(); strings.Contains(got, "evil.test") || strings.Contains(got, "stolen") || strings.Contains(got, "DELETE") || strings.Contains(got, secret) {
+			if got := h.bytes(); strings.Contains(got, "evil.test") || strings.Contains(got, "stolen") || strings.Contains(got, "DELETE") ||
+				strings.Contains(got, secret) {
 				t.Errorf("arrived as bytes: %q", got)
 			}
 			if strings.HasSuffix(name, "of the refused") && strings.Contains(string(answer), "100 Continue") {
@@ -133,7 +137,8 @@ func TestAttackOperationFloodsOfFrames(t *testing.T) {
 			return cmp.Or(f.head(1, false, post...), repeat(func(uint32) error { return f.WriteDataPadded(1, false, nil, make([]byte, 255)) }))
 		}, 1},
 		"empty CONTINUATION": {func(f *frames) error {
-			return cmp.Or(f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, EndStream: true}), repeat(func(uint32) error { return f.WriteContinuation(1, false, nil) }))
+			return cmp.Or(f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, EndStream: true}),
+				repeat(func(uint32) error { return f.WriteContinuation(1, false, nil) }))
 		}, 0},
 		"empty heads": {func(f *frames) error {
 			return repeat(func(i uint32) error {
@@ -149,14 +154,16 @@ func TestAttackOperationFloodsOfFrames(t *testing.T) {
 			return f.WriteHeaders(http2.HeadersFrameParam{StreamID: 3, BlockFragment: block, EndStream: true, EndHeaders: true})
 		}, 1},
 		"a larger table than is offered": {func(f *frames) error {
-			return f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0x3f, 0xe1, 0xff, 0xff, 0x7f}, EndStream: true, EndHeaders: true})
+			return f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0x3f, 0xe1, 0xff, 0xff, 0x7f},
+				EndStream: true, EndHeaders: true})
 		}, 0},
 		"a table that is asked for": {func(f *frames) error {
 			return cmp.Or(f.WriteSettings(http2.Setting{ID: http2.SettingHeaderTableSize, Val: 1<<32 - 1}), f.head(1, true, get...))
 		}, 1},
 		"another setting for extended CONNECT": {func(f *frames) error {
-			return cmp.Or(f.WriteSettings(http2.Setting{ID: 8, Val: 1}), f.head(1, false, ":method: CONNECT", ":protocol: websocket", ":scheme: https",
-				":authority: ok.test", ":path: /v1/a", "sec-websocket-version: 13"))
+			return cmp.Or(f.WriteSettings(http2.Setting{ID: 8, Val: 1}),
+				f.head(1, false, ":method: CONNECT", ":protocol: websocket", ":scheme: https",
+					":authority: ok.test", ":path: /v1/a", "sec-websocket-version: 13"))
 		}, 0},
 		"a stream that depends on itself": {func(f *frames) error {
 			return cmp.Or(f.WritePriority(1, http2.PriorityParam{StreamDep: 1}), f.head(1, true, get...))
@@ -172,7 +179,8 @@ func TestAttackOperationFloodsOfFrames(t *testing.T) {
 			go func() { _, _ = io.Copy(io.Discard, conn); close(ended) }()
 			// Streams may end the connection, which the client notices by its writes.
 			err := attack.send(f)
-			if err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, io.ErrClosedPipe) {
+			if err != nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, os.ErrDeadlineExceeded) &&
+				!errors.Is(err, io.ErrClosedPipe) {
 				t.Log(err)
 			}
 			if res, _ := ask(t, b.client("h2"), http.MethodGet, "https://ok.test/v1/honest", nil); res.StatusCode != http.StatusOK {

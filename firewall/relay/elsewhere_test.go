@@ -19,13 +19,15 @@ import (
 
 const nodeThroughAProxy = `node -e '
 	const tls = require("tls"), url = new URL(process.argv[1]), proxy = new URL(process.env.https_proxy)
-	require("http").request({host: proxy.hostname, port: proxy.port, method: "CONNECT", path: url.hostname + ":443"}).on("connect", (_, socket) => {
+	require("http").request({host: proxy.hostname, port: proxy.port, method: "CONNECT", path: ` +
+	`url.hostname + ":443"}).on("connect", (_, socket) => {
 		const s = tls.connect({socket, servername: url.hostname}, () => s.write("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"))
 		s.on("error", e => { console.error(String(e)); process.exit(1) }).pipe(process.stdout)
 	}).end()' "$URL"`
 
 const javaThroughAProxy = `cat >Get.java <<'END'
-class Get { public static void main(String[] a) throws Exception { System.out.write(new java.net.URL(a[0]).openStream().readAllBytes()); System.out.flush(); } }
+class Get { public static void main(String[] a) throws Exception { System.out.write(new java.net.URL(a[0]).openStream().readAllBytes()); ` +
+	`System.out.flush(); } }
 END
 java -Dhttps.proxyHost="${PROXY%:*}" -Dhttps.proxyPort="${PROXY#*:}" Get.java "$URL"`
 
@@ -40,23 +42,29 @@ asyncio.run(main())' "$URL"`
 // trusting are programs with stores of their own kind, each with the script by which it asks
 // for $URL.
 var trusting = map[string]struct{ program, script string }{
-	"curl (OpenSSL)":    {"curl", `curl -sS "$URL"`},
-	"git (GnuTLS)":      {"git", `git ls-remote "$URL"`},
-	"wget (GnuTLS)":     {"wget", `wget -qO- "$URL"`},
-	"node":              {"node", nodeThroughAProxy},
-	"deno (rustls)":     {"deno", `deno eval 'console.log(await (await fetch(Deno.env.get("URL"))).text())'`},
-	"bun (BoringSSL)":   {"bun", `bun -e 'console.log(await (await fetch(process.env.URL)).text())'`},
-	"uv (rustls)":       {"uv", `uv pip install -q --python /usr/bin/python3 --no-cache --target py --index-url "$URL" demo`},
-	"pip":               {"pip3", `pip3 install -q --target py --index-url "$URL" demo`},
-	"python":            {"python3", `python3 -c 'import sys, urllib.request as u; u.urlopen(sys.argv[1])' "$URL"`},
-	"python's requests": {"/usr/lib/python3/dist-packages/requests/__init__.py", `/usr/bin/python3 -c 'import sys, requests; requests.get(sys.argv[1])' "$URL"`},
-	"python's httpx":    {"/usr/lib/python3/dist-packages/httpx/__init__.py", `/usr/bin/python3 -c 'import sys, httpx; httpx.get(sys.argv[1])' "$URL"`},
-	"python's aiohttp":  {"/usr/lib/python3/dist-packages/aiohttp/__init__.py", aiohttpThroughAProxy},
-	"ruby":              {"ruby", `http_proxy="$https_proxy" ruby -rnet/http -e 'Net::HTTP.get(URI(ARGV[0]))' "$URL"`},
-	"php's curl":        {"php", `php -r '$c = curl_init(getenv("URL")); curl_exec($c) || exit(curl_error($c));'`},
-	"java":              {"javac", javaThroughAProxy},
-	"go":                {"go", `GOPROXY="$URL" GONOSUMDB='*' GOFLAGS=-mod=mod GOPATH="$PWD/go" GOTOOLCHAIN=local go mod download -x demo.test/m@v1.0.0`},
-	"cargo (libcurl)":   {"cargo", `mkdir .cargo src && touch src/lib.rs && printf '[registries.r]\nindex = "sparse+%s"\n[net]\nretry = 0\n' "$URL" >.cargo/config.toml && printf '[package]\nname = "m"\nversion = "1.0.0"\n[dependencies]\nd = { version = "1", registry = "r" }\n' >Cargo.toml && CARGO_HOME="$PWD/home" cargo fetch`},
+	"curl (OpenSSL)":  {"curl", `curl -sS "$URL"`},
+	"git (GnuTLS)":    {"git", `git ls-remote "$URL"`},
+	"wget (GnuTLS)":   {"wget", `wget -qO- "$URL"`},
+	"node":            {"node", nodeThroughAProxy},
+	"deno (rustls)":   {"deno", `deno eval 'console.log(await (await fetch(Deno.env.get("URL"))).text())'`},
+	"bun (BoringSSL)": {"bun", `bun -e 'console.log(await (await fetch(process.env.URL)).text())'`},
+	"uv (rustls)":     {"uv", `uv pip install -q --python /usr/bin/python3 --no-cache --target py --index-url "$URL" demo`},
+	"pip":             {"pip3", `pip3 install -q --target py --index-url "$URL" demo`},
+	"python":          {"python3", `python3 -c 'import sys, urllib.request as u; u.urlopen(sys.argv[1])' "$URL"`},
+	"python's requests": {"/usr/lib/python3/dist-packages/requests/__init__.py",
+		`/usr/bin/python3 -c 'import sys, requests; requests.get(sys.argv[1])' "$URL"`},
+	"python's httpx": {"/usr/lib/python3/dist-packages/httpx/__init__.py",
+		`/usr/bin/python3 -c 'import sys, httpx; httpx.get(sys.argv[1])' "$URL"`},
+	"python's aiohttp": {"/usr/lib/python3/dist-packages/aiohttp/__init__.py", aiohttpThroughAProxy},
+	"ruby":             {"ruby", `http_proxy="$https_proxy" ruby -rnet/http -e 'Net::HTTP.get(URI(ARGV[0]))' "$URL"`},
+	"php's curl":       {"php", `php -r '$c = curl_init(getenv("URL")); curl_exec($c) || exit(curl_error($c));'`},
+	"java":             {"javac", javaThroughAProxy},
+	"go": {"go",
+		`GOPROXY="$URL" GONOSUMDB='*' GOFLAGS=-mod=mod GOPATH="$PWD/go" GOTOOLCHAIN=local go mod download -x demo.test/m@v1.0.0`},
+	"cargo (libcurl)": {"cargo",
+		`mkdir .cargo src && touch src/lib.rs && printf '[registries.r]\nindex = "sparse+%s"\n[net]\nretry = 0\n' "$URL" >.cargo/config.toml ` +
+			`&& printf '[package]\nname = "m"\nversion = "1.0.0"\n[dependencies]\nd = { version = "1", registry = "r" }\n' >Cargo.toml && ` +
+			`CARGO_HOME="$PWD/home" cargo fetch`},
 }
 
 // Attack: somebody has the key by which the sandbox's TLS is opened, and stands in the way to
@@ -109,8 +117,10 @@ func askByProgram(t *testing.T, certificate tls.Certificate, trust, host, script
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
 	cmd.Dir = t.TempDir()
 	cmd.Env = []string{
-		"PATH=" + filepath.Join(testenv.ToolsDir(), "bin") + ":" + os.Getenv("PATH"), "HOME=" + cmd.Dir, "LANG=C.UTF-8", "URL=https://" + host + "/", "PROXY=" + strings.TrimPrefix(proxy, "http://"),
-		"https_proxy=" + proxy, "HTTPS_PROXY=" + proxy, "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "PIP_RETRIES=0", "PIP_BREAK_SYSTEM_PACKAGES=1", "UV_HTTP_RETRIES=0",
+		"PATH=" + filepath.Join(testenv.ToolsDir(), "bin") + ":" + os.Getenv("PATH"), "HOME=" + cmd.Dir, "LANG=C.UTF-8",
+		"URL=https://" + host + "/", "PROXY=" + strings.TrimPrefix(proxy, "http://"),
+		"https_proxy=" + proxy, "HTTPS_PROXY=" + proxy, "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "PIP_RETRIES=0",
+		"PIP_BREAK_SYSTEM_PACKAGES=1", "UV_HTTP_RETRIES=0",
 		"RUSTUP_HOME=" + rustupHome(),
 	}
 	for _, v := range cabundle.Variables() {

@@ -121,14 +121,16 @@ func testGRPC(t *testing.T, keyed bool) {
 	for i, options := range [][]grpc.CallOption{nil, {grpc.UseCompressor(gzip.Name)}} {
 		var header, trailer metadata.MD
 		answer := new(wrapperspb.StringValue)
-		err := client.Invoke(ctx, "/test.Talk/Talk", wrapperspb.String("one"), answer, append(options, grpc.Header(&header), grpc.Trailer(&trailer))...)
+		err := client.Invoke(ctx, "/test.Talk/Talk", wrapperspb.String("one"), answer,
+			append(options, grpc.Header(&header), grpc.Trailer(&trailer))...)
 		if keyed && i == 1 { // a key could hide in a compressed answer
 			if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "compressed") {
 				t.Errorf("%v %v", answer, err)
 			}
 			continue
 		}
-		if err != nil || answer.Value != "ONE" || !slices.Equal(header["said"], []string{"hello"}) || header["raw-bin"][0] != "\x00\xff" || trailer["last"][0] != "word" {
+		if err != nil || answer.Value != "ONE" || !slices.Equal(header["said"], []string{"hello"}) || header["raw-bin"][0] != "\x00\xff" ||
+			trailer["last"][0] != "word" {
 			t.Fatalf("%v %v %v %v", answer, header, trailer, err)
 		}
 	}
@@ -204,7 +206,8 @@ func TestAttackOperationGRPC(t *testing.T) {
 	client, s, _ := newTalk(t, "https://ok.test POST /test.Talk/Talk")
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	for _, method := range []string{"/test.Talk/Delete", "/test.Talk/../test.Admin/Delete", "/test.Talk/Talk%2f..%2fDelete", "/test.Admin/Talk", "/test.Talk//Talk", "/test.talk/Talk"} {
+	for _, method := range []string{"/test.Talk/Delete", "/test.Talk/../test.Admin/Delete", "/test.Talk/Talk%2f..%2fDelete",
+		"/test.Admin/Talk", "/test.Talk//Talk", "/test.talk/Talk"} {
 		err := client.Invoke(ctx, method, wrapperspb.String("one"), new(wrapperspb.StringValue))
 		if status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), "claude-sandbox: refused: ") {
 			t.Errorf("%s: %v", method, err)

@@ -65,7 +65,8 @@ func askAll(t *testing.T, protocol string, conn io.ReadWriter, authorities ...st
 	if protocol == "h2" {
 		f := newFrames(t, conn)
 		for i, authority := range authorities {
-			if err := f.head(uint32(2*i+1), true, ":method: GET", ":scheme: https", ":authority: "+authority, fmt.Sprintf(":path: /v1/%d", i)); err != nil {
+			if err := f.head(uint32(2*i+1), true, ":method: GET", ":scheme: https", ":authority: "+authority,
+				fmt.Sprintf(":path: /v1/%d", i)); err != nil {
 				t.Fatal(err)
 			}
 			if f.settle(1) != 1 {

@@ -99,7 +99,8 @@ func TestKeyForAPrivateImage(t *testing.T) {
 // gets no key, with which it has nothing to do.
 func TestAttackKeyAtTheHostOfARegistrysFiles(t *testing.T) {
 	for entry, files := range map[string]string{
-		"oci:ghcr.io read": "pkg-containers.githubusercontent.com", "oci:quay.io read": "cdn01.quay.io", "oci:read": "production.cloudflare.docker.com",
+		"oci:ghcr.io read": "pkg-containers.githubusercontent.com", "oci:quay.io read": "cdn01.quay.io",
+		"oci:read": "production.cloudflare.docker.com",
 	} {
 		var mu sync.Mutex
 		var came []http.Header

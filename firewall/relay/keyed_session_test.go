@@ -96,7 +96,8 @@ func TestAttackKeyInLinesOfAnAnswer(t *testing.T) {
 		text, err := io.ReadAll(res.Body)
 		res.Body.Close()
 		shown, bad := base64.StdEncoding.DecodeString(strings.NewReplacer("\n", "", "*", "A").Replace(string(text)))
-		if err != nil || strings.Contains(string(shown), canary[4:]) || strings.Contains(string(shown), canary[:len(canary)-4]) || !strings.Contains(string(text), "*") {
+		if err != nil || strings.Contains(string(shown), canary[4:]) || strings.Contains(string(shown), canary[:len(canary)-4]) ||
+			!strings.Contains(string(text), "*") {
 			t.Errorf("%d before: %q, %v %v", before, shown, err, bad)
 		}
 	}
@@ -177,7 +178,8 @@ func TestAttackKeyInCharactersThatNobodyNames(t *testing.T) {
 		decoded, _ := base64.StdEncoding.DecodeString(strings.ReplaceAll(strings.TrimSpace(line), "*", "A"))
 		text += string(decoded)
 	}
-	if plain := strings.ReplaceAll(text, "\x00", ""); err != nil || !strings.Contains(plain, "<a>") || strings.Contains(plain, canary[2:]) || strings.Contains(plain, canary[:len(canary)-2]) {
+	if plain := strings.ReplaceAll(text, "\x00", ""); err != nil || !strings.Contains(plain, "<a>") || strings.Contains(plain, canary[2:]) ||
+		strings.Contains(plain, canary[:len(canary)-2]) {
 		t.Errorf("the agent got %q, %v", plain, err)
 	}
 }

@@ -186,7 +186,8 @@ func TestAttackKeyIsTheOneCredentialAndDoesNotComeBack(t *testing.T) {
 					credential.Binding{Name: "K", For: "https://ok.test GET,POST /v1/**", As: as})
 				client := b.client(protocol)
 				for _, path := range []string{"/v1/a", "/v1/moved", "/v1/failed", "/open/a", "/other"} {
-					req, _ := http.NewRequest(http.MethodPost, "https://ok.test"+path+"?a=1&"+strings.TrimPrefix(as, "query:")+"=agents&access_token=agents&private_token=agents&b=2",
+					req, _ := http.NewRequest(http.MethodPost,
+						"https://ok.test"+path+"?a=1&"+strings.TrimPrefix(as, "query:")+"=agents&access_token=agents&private_token=agents&b=2",
 						strings.NewReader("body"))
 					for _, field := range []string{"Authorization", "Cookie", "Private-Token", "X-Api-Key", "Sudo", "X-Auth_Token"} {
 						req.Header[field] = []string{"agents"}
@@ -225,7 +226,8 @@ func TestAttackKeyIsTheOneCredentialAndDoesNotComeBack(t *testing.T) {
 					t.Fatalf("%d requests came", len(came))
 				}
 				for _, r := range came[:3] {
-					if !strings.Contains(r, want) || strings.Contains(strings.Replace(r, as+"=agents", "", 1), "agents") || !strings.Contains(r, "a=1") || !strings.Contains(r, "b=2") {
+					if !strings.Contains(r, want) || strings.Contains(strings.Replace(r, as+"=agents", "", 1), "agents") || !strings.Contains(r, "a=1") ||
+						!strings.Contains(r, "b=2") {
 						t.Errorf("came:\n%s", r)
 					}
 				}
@@ -276,7 +278,8 @@ func TestAttackKeyEscapedInAnAnswer(t *testing.T) {
 		res.Body.Close()
 		head := res.Header.Get("X-Echo")
 		shown := strings.TrimRight(string(body), "*") // of an answer that stops, the beginning
-		if err != nil || len(body) == 0 || head == "" || strings.Trim(head, "*") != "" || len(shown) > 4+len(body)/8 || strings.Contains(shown, "*") {
+		if err != nil || len(body) == 0 || head == "" || strings.Trim(head, "*") != "" || len(shown) > 4+len(body)/8 ||
+			strings.Contains(shown, "*") {
 			t.Errorf("%s: %q, %q, %v", name, body, head, err)
 		}
 	}
@@ -298,8 +301,9 @@ func TestAttackKeyInOtherCharactersOfAnAnswer(t *testing.T) {
 		b := newBox(t, h, "https://ok.test GET /v1/**")
 		b.withKeys(map[string]string{"K": canary}, credential.Binding{Name: "K", For: "https://ok.test"})
 		for accept, want := range map[string]int{
-			"": http.StatusBadGateway, "text/plain;charset=utf-16": http.StatusBadGateway, `application/json; charset="IBM037"`: http.StatusBadGateway,
-			"text/html; charset=ISO-8859-1": http.StatusOK, "application/json": http.StatusOK,
+			"": http.StatusBadGateway, "text/plain;charset=utf-16": http.StatusBadGateway,
+			`application/json; charset="IBM037"`: http.StatusBadGateway,
+			"text/html; charset=ISO-8859-1":      http.StatusOK, "application/json": http.StatusOK,
 		} {
 			req, _ := http.NewRequest(http.MethodGet, "https://ok.test/v1/a", nil)
 			if accept != "" {
@@ -342,7 +346,8 @@ func TestAttackKeyAsTheNameOfAField(t *testing.T) {
 		}
 		body, err := io.ReadAll(res.Body)
 		res.Body.Close()
-		if all := fmt.Sprint(res.Header, res.Trailer); err != nil || string(body) != "body" || strings.Contains(strings.ToLower(all), strings.ToLower(key)) {
+		if all := fmt.Sprint(res.Header, res.Trailer); err != nil || string(body) != "body" ||
+			strings.Contains(strings.ToLower(all), strings.ToLower(key)) {
 			t.Errorf("%s: %s %q %v", protocol, all, body, err)
 		}
 	}
@@ -364,7 +369,8 @@ func TestAttackKeyByAnotherReadingOfTheRequest(t *testing.T) {
 	smuggled := "POST /v1/b HTTP/1.1\r\nHost: ok.test\r\nContent-Length: 0\r\n\r\n"
 	for _, raw := range []string{
 		"POST /open/a HTTP/1.1\r\nHost: ok.test\r\nContent-Length: " + fmt.Sprint(len(smuggled)) + "\r\n\r\n" + smuggled,
-		"POST /open/a HTTP/1.1\r\nHost: ok.test\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n" + strings.ReplaceAll(smuggled, "/v1/b", "/v1/../v1/c"),
+		"POST /open/a HTTP/1.1\r\nHost: ok.test\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n" +
+			strings.ReplaceAll(smuggled, "/v1/b", "/v1/../v1/c"),
 		"POST /v1/a HTTP/1.1\r\nHost: evil.test\r\nContent-Length: 0\r\n\r\n",
 		"POST /v1/a/../../open/a HTTP/1.1\r\nHost: ok.test\r\nContent-Length: 0\r\n\r\n",
 		"POST https://evil.test/v1/a HTTP/1.1\r\nHost: ok.test\r\nContent-Length: 0\r\n\r\n",
@@ -384,7 +390,8 @@ func TestAttackKeyByAnotherReadingOfTheRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	if text, _ := io.ReadAll(res.Body); res.StatusCode != http.StatusBadGateway || !strings.Contains(string(text), "the certificate of ok.test is not good") {
+	if text, _ := io.ReadAll(res.Body); res.StatusCode != http.StatusBadGateway ||
+		!strings.Contains(string(text), "the certificate of ok.test is not good") {
 		t.Errorf("%d %s", res.StatusCode, text)
 	}
 	if other.bytes() != "" {

@@ -70,7 +70,8 @@ func attackOperations(t *testing.T, class operationtest.Class, protocol string, 
 			}
 		}
 		for _, c := range class.Cases {
-			if c.Host != name || protocol == "h2" && (c.Method == http.MethodConnect || len(c.Body) > 10<<10) { // a path of CONNECT is HTTP/1.1's alone
+			// a path of CONNECT is HTTP/1.1's alone
+			if c.Host != name || protocol == "h2" && (c.Method == http.MethodConnect || len(c.Body) > 10<<10) {
 				continue
 			}
 			before := len(h.requests())

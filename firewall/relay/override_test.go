@@ -16,7 +16,8 @@ import (
 func TestAttackOperationMethodInTheBody(t *testing.T) {
 	const form, json = "application/x-www-form-urlencoded", "application/json"
 	part := func(head string) string {
-		return "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n" + strings.Repeat("x", 1<<20) + "\r\n--b\r\n" + head + "\r\n\r\nDELETE\r\n--b--\r\n"
+		return "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n" + strings.Repeat("x", 1<<20) + "\r\n--b\r\n" + head +
+			"\r\n\r\nDELETE\r\n--b--\r\n"
 	}
 	in16 := func(text string) (out string) {
 		for i := range len(text) {
@@ -71,9 +72,10 @@ func TestAttackOperationMethodInTheBody(t *testing.T) {
 		"compressed, no type":       {"", zipped("_method=DELETE")},
 	}
 	passed := map[string]struct{ kind, body string }{
-		"a form":            {form, "method=DELETE&a_method=b&c=_method&d=_method=x"},
-		"parts":             {"multipart/form-data; boundary=b", part(`Content-Disposition: form-data; name="file"; filename="_method"`)},
-		"a page in a part":  {"multipart/form-data; boundary=b", part("Content-Disposition: form-data; name=\"file\"\r\n\r\n<input name=\"_method\">")},
+		"a form": {form, "method=DELETE&a_method=b&c=_method&d=_method=x"},
+		"parts":  {"multipart/form-data; boundary=b", part(`Content-Disposition: form-data; name="file"; filename="_method"`)},
+		"a page in a part": {"multipart/form-data; boundary=b",
+			part("Content-Disposition: form-data; name=\"file\"\r\n\r\n<input name=\"_method\">")},
 		"JSON":              {json, `{"a": "_method", "b": ["_method"], "c": "\\\"_method\\\":"}`},
 		"any other text":    {"text/plain", "_method=DELETE"},
 		"a text of no type": {"", strings.Repeat("lines of text\n", 1000)},
@@ -106,7 +108,8 @@ func TestAttackOperationMethodInTheBody(t *testing.T) {
 			})
 			b := newBox(t, h)
 			post := func(name, kind, body string) int {
-				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://ok.test/v1/"+url.PathEscape(name), strings.NewReader(body))
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://ok.test/v1/"+url.PathEscape(name),
+					strings.NewReader(body))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -61,7 +61,8 @@ func TestAnAllowedRequestArrivesAsItWasSent(t *testing.T) {
 			if got := h.requests(); len(got) != 1 || (h.protocol == "h2") != (protocol == "h2") {
 				t.Errorf("the host got %q in %q", got, h.protocol)
 			}
-			want := []string{"allow http POST /v1/a%20b: the entry names this method and path", "deny http no entry allows GET /v2/secret at ok.test"}
+			want := []string{"allow http POST /v1/a%20b: the entry names this method and path",
+				"deny http no entry allows GET /v2/secret at ok.test"}
 			if got := b.recorded(); !slices.Equal(got, want) {
 				t.Errorf("recorded %q", got)
 			}
@@ -368,7 +369,8 @@ func TestNewRulesJudgeTheNextRequestOfAConnection(t *testing.T) {
 			for _, step := range []struct {
 				rules *operation.Rules
 				want  int
-			}{{b.rules, 200}, {compile(t, "https://ok.test GET /v3/**"), 403}, {compile(t, "https://other.test GET /v1/**"), 403}, {nil, 403}, {b.rules, 200}} {
+			}{{b.rules, 200}, {compile(t, "https://ok.test GET /v3/**"), 403}, {compile(t, "https://other.test GET /v1/**"), 403},
+				{nil, 403}, {b.rules, 200}} {
 				b.mu.Lock()
 				b.rules = step.rules
 				b.mu.Unlock()

@@ -39,7 +39,8 @@ func TestAttackOperationEarlyData(t *testing.T) {
 			cache := &tickets{ClientSessionCache: tls.NewLRUClientSessionCache(8)}
 			for range 2 {
 				conn, err := tls.Dial("tcp", b.addr, &tls.Config{
-					ServerName: "ok.test", RootCAs: b.roots, NextProtos: []string{"http/1.1"}, MinVersion: version, MaxVersion: version, ClientSessionCache: cache,
+					ServerName: "ok.test", RootCAs: b.roots, NextProtos: []string{"http/1.1"}, MinVersion: version, MaxVersion: version,
+					ClientSessionCache: cache,
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -68,7 +69,8 @@ func TestAttackOperationSecondHandshake(t *testing.T) {
 	}
 	for _, again := range []bool{false, true} {
 		before := len(h.requests())
-		cmd := exec.CommandContext(t.Context(), testenv.Program(t, "openssl"), "s_client", "-connect", b.addr, "-servername", "ok.test", "-tls1_2",
+		cmd := exec.CommandContext(t.Context(), testenv.Program(t, "openssl"), "s_client", "-connect", b.addr,
+			"-servername", "ok.test", "-tls1_2",
 			"-CAfile", trust, "-verify_return_error", "-alpn", "http/1.1")
 		stdin, err := cmd.StdinPipe()
 		if err != nil {

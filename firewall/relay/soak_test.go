@@ -40,7 +40,8 @@ func testNothingIsLeftBehind(t *testing.T, keyed bool) {
 				return
 			}
 			defer conn.Close()
-			_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: "+rightAnswer+"\r\n\r\n")
+			_, _ = io.WriteString(conn,
+				"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: "+rightAnswer+"\r\n\r\n")
 			_, _ = io.Copy(conn, both)
 		})
 		b := newBox(t, h, usual, webSocketEntry)
@@ -177,7 +178,8 @@ func TestAttackOperationBodiesThatDoNotEnd(t *testing.T) {
 			answers <- ask(ctx, io.MultiReader(io.LimitReader(endless{}, size), never), func() { end.Close() })
 		})
 	}
-	if status := <-answers; status != http.StatusForbidden || !strings.Contains(strings.Join(b.recorded(), "\n"), operation.ErrNoRoom.Error()) {
+	if status := <-answers; status != http.StatusForbidden ||
+		!strings.Contains(strings.Join(b.recorded(), "\n"), operation.ErrNoRoom.Error()) {
 		t.Errorf("answered %d, recorded %q", status, b.recorded())
 	}
 	cancel()

@@ -32,7 +32,8 @@ func newEcho(t *testing.T, answer string) *host {
 			return
 		}
 		defer conn.Close()
-		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: "+answer+"\r\n\r\n")
+		_, _ = io.WriteString(conn,
+			"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: "+answer+"\r\n\r\n")
 		_, _ = io.Copy(conn, both)
 	})
 }
@@ -80,11 +81,12 @@ func TestAttackOperationBehindAWebSocket(t *testing.T) {
 		"a list of protocols":              {rightAnswer, ask(get, "WebSocket\r\n", "websocket, h2c\r\n")},
 		"an old version":                   {rightAnswer, ask(get, ": 13", ": 8")},
 		"a short key":                      {rightAnswer, ask(get, "dGhlIHNhbXBsZSBub25jZQ==", "dGhl")},
-		"two keys":                         {rightAnswer, ask(get, "Sec-WebSocket-Version", "Sec-WebSocket-Key: eGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version")},
-		"Connection does not name it":      {rightAnswer, ask(get, ", Upgrade", "")},
-		"Connection alone":                 {rightAnswer, "GET /v1/a HTTP/1.1\r\nHost: ok.test\r\nConnection: Upgrade\r\n\r\n"},
-		"a body":                           {rightAnswer, ask(get, "Connection", "Content-Length: 4\r\nConnection")},
-		"steering":                         {rightAnswer, ask(get, "Connection", "X-Original-URL: /v2/secret\r\nConnection")},
+		"two keys": {rightAnswer,
+			ask(get, "Sec-WebSocket-Version", "Sec-WebSocket-Key: eGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version")},
+		"Connection does not name it": {rightAnswer, ask(get, ", Upgrade", "")},
+		"Connection alone":            {rightAnswer, "GET /v1/a HTTP/1.1\r\nHost: ok.test\r\nConnection: Upgrade\r\n\r\n"},
+		"a body":                      {rightAnswer, ask(get, "Connection", "Content-Length: 4\r\nConnection")},
+		"steering":                    {rightAnswer, ask(get, "Connection", "X-Original-URL: /v2/secret\r\nConnection")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newEcho(t, attack.answer)
@@ -124,7 +126,8 @@ func TestAWebSocketEndsWithItsHost(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: "+rightAnswer+"\r\n\r\nbye")
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: "+
+			rightAnswer+"\r\n\r\nbye")
 		conn.Close()
 	})
 	c := newBox(t, h, webSocketEntry).dial("http/1.1")

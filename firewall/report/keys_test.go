@@ -49,7 +49,8 @@ func TestKeysOfAReport(t *testing.T) {
 	if !strings.Contains(page.String(), "<li>"+no+"</li>") || strings.Contains(page.String(), "<b>") {
 		t.Errorf("%s", page.String())
 	}
-	if !strings.Contains(markdown.String(), "  - 3 went: git read acme/app at github.com\n") || strings.Contains(markdown.String(), "POST /<b>") {
+	if !strings.Contains(markdown.String(), "  - 3 went: git read acme/app at github.com\n") ||
+		strings.Contains(markdown.String(), "POST /<b>") {
 		t.Errorf("%s", markdown.String())
 	}
 	for _, want := range []string{`"name": "app"`, `"operation": "git read acme/app",`, `"refused": [`} {

@@ -32,7 +32,10 @@ func TestPageOnPaper(t *testing.T) {
 		p.Screenshot(filepath.Join(kept, "paper.png"))
 	}
 	var hidden, buttons []string
-	p.Eval(`[...document.querySelectorAll("main *")].filter(e => e.getClientRects().length && getComputedStyle(e).overflow !== "visible" && !e.closest("thead") && !e.closest("svg") && (e.scrollHeight > e.clientHeight + 1 || e.scrollWidth > e.clientWidth + 1)).map(e => e.outerHTML.slice(0, 80))`, &hidden)
+	p.Eval(
+		`[...document.querySelectorAll("main *")].filter(e => e.getClientRects().length && getComputedStyle(e).overflow !== "visible" && `+
+			`!e.closest("thead") && !e.closest("svg") && (e.scrollHeight > e.clientHeight + 1 || e.scrollWidth > e.clientWidth + 1)).map(e => `+
+			`e.outerHTML.slice(0, 80))`, &hidden)
 	p.Eval(`[...document.querySelectorAll("button, input")].filter(e => e.getClientRects().length).map(e => e.outerHTML)`, &buttons)
 	if len(hidden)+len(buttons) > 0 {
 		t.Errorf("cut off: %q, of no use: %q", hidden, buttons)
@@ -84,7 +87,9 @@ func TestPageByKeyboardAndFinger(t *testing.T) {
 	for range want {
 		p.Press("Tab", 9)
 		var at struct{ Which, Outline string }
-		p.Eval(`(() => { const e = document.activeElement; return {which: e.outerHTML.slice(0, 150), outline: getComputedStyle(e).outlineStyle} })()`, &at)
+		p.Eval(
+			`(() => { const e = document.activeElement; return {which: e.outerHTML.slice(0, 150), outline: `+
+				`getComputedStyle(e).outlineStyle} })()`, &at)
 		seen[at.Which] = true
 		if at.Outline != "solid" {
 			t.Errorf("the focus is not seen at %s", at.Which)
@@ -94,7 +99,9 @@ func TestPageByKeyboardAndFinger(t *testing.T) {
 		t.Errorf("Tab reaches %d of %d", len(seen), want)
 	}
 	var small []string
-	p.Eval(`[...document.querySelectorAll("button, input")].filter(e => { const r = e.getBoundingClientRect(); return r.width < 24 || r.height < 24 }).map(e => e.outerHTML)`, &small)
+	p.Eval(
+		`[...document.querySelectorAll("button, input")].filter(e => { const r = e.getBoundingClientRect(); `+
+			`return r.width < 24 || r.height < 24 }).map(e => e.outerHTML)`, &small)
 	if len(small) > 0 {
 		t.Errorf("smaller than 24 pixels: %d, such as %s", len(small), small[0])
 	}
@@ -111,7 +118,9 @@ func TestPageOffersALineForEachEntry(t *testing.T) {
 	// Whether or not a browser lets a local file have the clipboard, one key is enough then.
 	for button, want := range map[string]string{`[data-copy]`: box, `.fix button`: `"telemetry.example.com",`} {
 		var said, selected string
-		p.Eval(`(async () => { const b = document.querySelector("`+button+`"); getSelection().removeAllRanges(); b.click(); while (b.textContent === "Copy") await new Promise(r => setTimeout(r, 5)); return b.textContent })()`, &said)
+		p.Eval(`(async () => { const b = document.querySelector("`+button+
+			`"); getSelection().removeAllRanges(); b.click(); while (b.textContent === "Copy") await new Promise(r => setTimeout(r, 5)); `+
+			`return b.textContent })()`, &said)
 		p.Eval(`getSelection().toString()`, &selected)
 		if said != "Copied" && strings.TrimSpace(selected) != strings.TrimSpace(want) {
 			t.Errorf("%s: %q, selected %q", button, said, selected)
@@ -129,7 +138,9 @@ func TestPageOfARunOverMidnight(t *testing.T) {
 		want    []string
 	}{
 		{[]audit.Record{one}, []string{"<span>2026-01-02 23:59:00 UTC</span>", "<span>23:59:00</span></p>"}},
-		{[]audit.Record{one, two}, []string{"2026-01-02 23:59:00 – 01-03 00:01:00 UTC (2m0s)", "<span>01-02 23:59:00</span><span>01-03 00:00:00</span><span>01-03 00:01:00</span>"}},
+		{[]audit.Record{one, two},
+			[]string{"2026-01-02 23:59:00 – 01-03 00:01:00 UTC (2m0s)",
+				"<span>01-02 23:59:00</span><span>01-03 00:00:00</span><span>01-03 00:01:00</span>"}},
 	} {
 		text, err := os.ReadFile(writePage(t, c.records))
 		if err != nil {
@@ -148,7 +159,8 @@ func TestPageOfARunOverMidnight(t *testing.T) {
 func TestPageNamesTheFirstProcessOfAHost(t *testing.T) {
 	at := time.Date(2026, 1, 2, 10, 0, 0, 0, time.UTC)
 	rec := func(minute int, port uint16, pid int, exe string, count int) audit.Record {
-		return audit.Record{Time: at.Add(time.Duration(minute) * time.Minute), Verdict: firewall.Allow, Layer: audit.LayerSNI, Name: "a.example", Dst: "203.0.113.7",
+		return audit.Record{Time: at.Add(time.Duration(minute) * time.Minute), Verdict: firewall.Allow, Layer: audit.LayerSNI,
+			Name: "a.example", Dst: "203.0.113.7",
 			Port: port, Proto: firewall.TCP, PID: pid, Exe: exe, Cmd: exe, Reason: "r", Count: count}
 	}
 	r := newReport([]audit.Record{rec(0, 80, 0, "", 1), rec(1, 80, 7, "/usr/bin/curl", 1), rec(5, 443, 9, "/usr/bin/node", 50)})

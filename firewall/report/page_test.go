@@ -32,16 +32,24 @@ func run() []audit.Record {
 	}
 	for s := 0; s < 240; s += 7 {
 		add(s, audit.Record{Verdict: firewall.Allow, Layer: audit.LayerDNS, Name: "api.github.com"})
-		add(s, audit.Record{Verdict: firewall.Allow, Layer: audit.LayerSNI, Name: "api.github.com", Dst: "203.0.113.9", Port: 443, Proto: firewall.TCP, PID: 412, Exe: "/usr/bin/git", Cmd: "git fetch --all --prune", Count: 1 + s/40})
+		add(s, audit.Record{Verdict: firewall.Allow, Layer: audit.LayerSNI, Name: "api.github.com", Dst: "203.0.113.9", Port: 443,
+			Proto: firewall.TCP, PID: 412, Exe: "/usr/bin/git", Cmd: "git fetch --all --prune", Count: 1 + s/40})
 	}
-	add(31, audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: "telemetry.example.com", PID: 512, Exe: "/usr/bin/node", Cmd: "node /workspace/node_modules/.bin/next build --profile --debug-prerender"})
+	add(31, audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: "telemetry.example.com", PID: 512, Exe: "/usr/bin/node",
+		Cmd: "node /workspace/node_modules/.bin/next build --profile --debug-prerender"})
 	add(90, audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: "telemetry.example.com", Count: 37})
-	add(95, audit.Record{Verdict: firewall.Deny, Layer: audit.LayerIP, Name: "git.example.net", Dst: "203.0.113.7", Port: 22, Proto: firewall.TCP, Reason: "the allowlist opens 443/tcp there, not 22/tcp"})
-	add(96, audit.Record{Verdict: firewall.Deny, Layer: audit.LayerIP, Dst: "169.254.169.254", Port: 80, Proto: firewall.TCP, Rule: "no special address", Reason: "no allowlist entry matches 169.254.169.254, which is a cloud metadata address"})
-	add(97, audit.Record{Verdict: firewall.Deny, Layer: audit.LayerIP, Dst: "2001:db8:1234:5678:9abc:def0:1234:5678", Port: 8443, Proto: firewall.TCP})
-	add(160, audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: strings.Repeat("q9x7", 15) + "." + strings.Repeat("a0b1", 15) + ".exfil.example.org", Count: 4})
+	add(95, audit.Record{Verdict: firewall.Deny, Layer: audit.LayerIP, Name: "git.example.net", Dst: "203.0.113.7", Port: 22,
+		Proto: firewall.TCP, Reason: "the allowlist opens 443/tcp there, not 22/tcp"})
+	add(96, audit.Record{Verdict: firewall.Deny, Layer: audit.LayerIP, Dst: "169.254.169.254", Port: 80, Proto: firewall.TCP,
+		Rule: "no special address", Reason: "no allowlist entry matches 169.254.169.254, which is a cloud metadata address"})
+	add(97, audit.Record{Verdict: firewall.Deny, Layer: audit.LayerIP, Dst: "2001:db8:1234:5678:9abc:def0:1234:5678",
+		Port: 8443, Proto: firewall.TCP})
+	add(160,
+		audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS,
+			Name: strings.Repeat("q9x7", 15) + "." + strings.Repeat("a0b1", 15) + ".exfil.example.org", Count: 4})
 	for _, words := range hostile {
-		add(200, audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: words, Reason: "refused: " + words, Rule: words, PID: 666, Exe: words, Cmd: words})
+		add(200, audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: words, Reason: "refused: " + words, Rule: words, PID: 666,
+			Exe: words, Cmd: words})
 	}
 	return records
 }
@@ -165,7 +173,8 @@ func FuzzForms(f *testing.F) {
 func TestPageInABrowser(t *testing.T) {
 	file := writePage(t, run())
 	b := browsertest.Start(t)
-	for _, v := range []browsertest.View{{Width: 360, Height: 740}, {Width: 360, Height: 740, Dark: true}, {Width: 1280, Height: 900}, {Width: 1280, Height: 900, Dark: true}} {
+	for _, v := range []browsertest.View{{Width: 360, Height: 740}, {Width: 360, Height: 740, Dark: true}, {Width: 1280, Height: 900},
+		{Width: 1280, Height: 900, Dark: true}} {
 		t.Run(fmt.Sprintf("%d wide, dark %v", v.Width, v.Dark), func(t *testing.T) {
 			p := b.Open(file, v)
 			if kept := os.Getenv("SBX_TEST_PAGES"); kept != "" {
@@ -178,12 +187,16 @@ func TestPageInABrowser(t *testing.T) {
 			}
 			// Text beyond the edge would be cut off in silence.
 			var beyond []string
-			p.Eval(`[...document.querySelectorAll("main *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest("thead")).map(e => e.outerHTML.slice(0, 80))`, &beyond)
+			p.Eval(
+				`[...document.querySelectorAll("main *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest("thead")).map(e `+
+					`=> e.outerHTML.slice(0, 80))`, &beyond)
 			if len(beyond) > 0 {
 				t.Errorf("beyond the edge: %q", beyond)
 			}
 			var luminance float64
-			p.Eval(`(() => { const [r, g, b] = getComputedStyle(document.body).backgroundColor.match(/\d+/g).map(Number); return (r + g + b) / 765 })()`, &luminance)
+			p.Eval(
+				`(() => { const [r, g, b] = getComputedStyle(document.body).backgroundColor.match(/\d+/g).map(Number); return (r + g + b) / 765 })()`,
+				&luminance)
 			if v.Dark != (luminance < 0.3) {
 				t.Errorf("dark %v, and the background has brightness %.2f", v.Dark, luminance)
 			}
@@ -202,9 +215,12 @@ func TestPageInABrowser(t *testing.T) {
 // contrast returns the texts whose colour is too near to what is behind them.
 const contrast = `(() => {
   const parse = (c) => { const n = c.match(/[\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n };
-  const light = ([r, g, b]) => [r, g, b].map(v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4).reduce((s, v, i) => s + v * [0.2126, 0.7152, 0.0722][i], 0);
-  const behind = (e) => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor); if (c[3] === 1) return c } return [255, 255, 255, 1] };
-  return [...document.querySelectorAll("body *")].filter(e => [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()) && !["SCRIPT", "STYLE", "title"].includes(e.tagName)).filter(e => {
+  const light = ([r, g, b]) => [r, g, b].map(v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4).reduce((s, v, ` +
+	`i) => s + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (e) => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor); if (c[3] ` +
+	`=== 1) return c } return [255, 255, 255, 1] };
+  return [...document.querySelectorAll("body *")].filter(e => [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim()) && ` +
+	`!["SCRIPT", "STYLE", "title"].includes(e.tagName)).filter(e => {
     const a = light(parse(getComputedStyle(e).color)), b = light(behind(e));
     return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05) < 4.5;
   }).map(e => e.outerHTML.slice(0, 100));
@@ -213,7 +229,9 @@ const contrast = `(() => {
 func TestFilterOfThePage(t *testing.T) {
 	p := browsertest.Start(t).Open(writePage(t, run()), browsertest.View{Width: 1280, Height: 900})
 	shown := func() (names []string) {
-		p.Eval(`[...document.querySelectorAll("tbody tr")].filter(r => r.getBoundingClientRect().height > 0).map(r => r.querySelector(".name").textContent)`, &names)
+		p.Eval(
+			`[...document.querySelectorAll("tbody tr")].filter(r => r.getBoundingClientRect().height > 0).map(r => `+
+				`r.querySelector(".name").textContent)`, &names)
 		return names
 	}
 	all := shown()
@@ -284,8 +302,11 @@ func TestPageOfAFloodStaysSmall(t *testing.T) {
 	begin := time.Date(2026, 1, 2, 22, 0, 0, 0, time.UTC)
 	var records []audit.Record
 	for i := range 50_000 {
-		records = append(records, audit.Record{Time: begin.Add(time.Duration(i) * time.Millisecond), Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: fmt.Sprintf("n%d.example", i), Reason: "r"})
-		records = append(records, audit.Record{Time: begin, Verdict: firewall.Deny, Layer: audit.LayerIP, Dst: "203.0.113.7", Port: uint16(i), Proto: firewall.TCP, Reason: "r"})
+		records = append(records,
+			audit.Record{Time: begin.Add(time.Duration(i) * time.Millisecond), Verdict: firewall.Deny, Layer: audit.LayerDNS,
+				Name: fmt.Sprintf("n%d.example", i), Reason: "r"})
+		records = append(records, audit.Record{Time: begin, Verdict: firewall.Deny, Layer: audit.LayerIP, Dst: "203.0.113.7", Port: uint16(i),
+			Proto: firewall.TCP, Reason: "r"})
 	}
 	info, err := os.Stat(writePage(t, records))
 	if err != nil {

@@ -22,9 +22,10 @@ func TestLinesOfAReportCanBePasted(t *testing.T) {
 	}
 	private := audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: "db.example.com", Dst: "10.1.2.3", Reason: "r"}
 	for name, source := range map[string]string{
-		"empty list":      `{"network": {"mode": "allowlist", "allow": []}}`,
-		"one in a line":   `{"network": {"mode": "allowlist", "allow": ["db.example.com"]}}`,
-		"lists of lines":  "{\"network\": {\n  \"allow\": [\n    // ours\n    \"db.example.com\"\n  ],\n  \"private\": [\n    \"other.example.com\"\n  ]\n}}",
+		"empty list":    `{"network": {"mode": "allowlist", "allow": []}}`,
+		"one in a line": `{"network": {"mode": "allowlist", "allow": ["db.example.com"]}}`,
+		"lists of lines": "{\"network\": {\n  \"allow\": [\n    // ours\n    \"db.example.com\"\n  ],\n  \"private\": [\n" +
+			"    \"other.example.com\"\n  ]\n}}",
 		"no such private": "{\"network\": {\n  \"allow\": [\"db.example.com\"],\n  \"deny\": []\n}}",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -83,17 +83,25 @@ func TestReportNamesTheEntryThatWouldHelp(t *testing.T) {
 		fix, list string
 	}{
 		{"a name nobody listed", deny("x.example", "", "r"), "x.example", "allow"},
-		{"a port nobody listed", audit.Record{Verdict: firewall.Deny, Layer: audit.LayerIP, Name: "x.example", Port: 22, Proto: firewall.TCP}, "x.example:22", "allow"},
-		{"https", audit.Record{Verdict: firewall.Deny, Layer: audit.LayerIP, Name: "x.example", Port: 443, Proto: firewall.TCP}, "x.example", "allow"},
-		{"quic", audit.Record{Verdict: firewall.Deny, Layer: audit.LayerIP, Name: "x.example", Port: 443, Proto: firewall.UDP}, "x.example:443/udp", "allow"},
-		{"https to an address", audit.Record{Verdict: firewall.Deny, Layer: audit.LayerIP, Dst: "203.0.113.7", Port: 443, Proto: firewall.TCP}, "203.0.113.7:443", "allow"},
+		{"a port nobody listed", audit.Record{Verdict: firewall.Deny, Layer: audit.LayerIP, Name: "x.example", Port: 22, Proto: firewall.TCP},
+			"x.example:22", "allow"},
+		{"https", audit.Record{Verdict: firewall.Deny, Layer: audit.LayerIP, Name: "x.example", Port: 443, Proto: firewall.TCP}, "x.example",
+			"allow"},
+		{"quic", audit.Record{Verdict: firewall.Deny, Layer: audit.LayerIP, Name: "x.example", Port: 443, Proto: firewall.UDP},
+			"x.example:443/udp", "allow"},
+		{"https to an address", audit.Record{Verdict: firewall.Deny, Layer: audit.LayerIP, Dst: "203.0.113.7", Port: 443, Proto: firewall.TCP},
+			"203.0.113.7:443", "allow"},
 		{"a ping", audit.Record{Verdict: firewall.Deny, Layer: audit.LayerIP, Dst: "203.0.113.7", Proto: "icmp", Rule: "no icmp"}, "", ""},
-		{"a port of an address that a name led to", audit.Record{Verdict: firewall.Deny, Layer: audit.LayerIP, Name: "x.example", Dst: "203.0.113.7", Port: 22, Proto: firewall.TCP}, "x.example:22", "allow"},
-		{"an IPv6 address", audit.Record{Verdict: firewall.Deny, Layer: audit.LayerIP, Dst: "2001:db8::1", Port: 22, Proto: firewall.TCP}, "[2001:db8::1]:22", "allow"},
+		{"a port of an address that a name led to",
+			audit.Record{Verdict: firewall.Deny, Layer: audit.LayerIP, Name: "x.example", Dst: "203.0.113.7", Port: 22, Proto: firewall.TCP},
+			"x.example:22", "allow"},
+		{"an IPv6 address", audit.Record{Verdict: firewall.Deny, Layer: audit.LayerIP, Dst: "2001:db8::1", Port: 22, Proto: firewall.TCP},
+			"[2001:db8::1]:22", "allow"},
 		{"a deny entry decided", deny("x.example", "deny x.example", "r"), "", ""},
 		{"a type of question", deny("x.example", "x.example", "TXT is not answered"), "", ""},
 		{"reverse lookups", deny("1.2.0.192.in-addr.arpa", "", "r"), "", ""},
-		{"a private answer", audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: "db.example", Dst: "10.0.0.5", Rule: "db.example"}, "db.example", "private"},
+		{"a private answer", audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: "db.example", Dst: "10.0.0.5", Rule: "db.example"},
+			"db.example", "private"},
 		{"a metadata answer", audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: "db.example", Dst: "169.254.169.254"}, "", ""},
 		{"a metadata name", deny("metadata.google.internal", "", "r"), "", ""},
 		{"something allowed", audit.Record{Verdict: firewall.Allow, Layer: audit.LayerDNS, Name: "x.example"}, "", ""},
@@ -156,7 +164,8 @@ func TestReportOffersOnlyWhatTheMatcherConfirms(t *testing.T) {
 		inForce firewall.Network
 		fix     string
 	}{
-		{"beside other entries", deny("x.example", "", "r"), firewall.Network{Allow: []string{"y.example"}, Presets: []string{"github"}}, "x.example"},
+		{"beside other entries", deny("x.example", "", "r"), firewall.Network{Allow: []string{"y.example"}, Presets: []string{"github"}},
+			"x.example"},
 		{"beside another port of the name", at("x.example", "203.0.113.7", 22), firewall.Network{Allow: []string{"x.example"}}, "x.example:22"},
 		{"under deny", deny("x.example", "", "r"), firewall.Network{Deny: []string{"x.example"}}, ""},
 		{"under a wildcard of deny", deny("x.evil.example", "", "r"), firewall.Network{Deny: []string{"*.evil.example"}}, ""},
@@ -165,9 +174,13 @@ func TestReportOffersOnlyWhatTheMatcherConfirms(t *testing.T) {
 		{"no name", deny("a b.example", "", "r"), firewall.Network{}, ""},
 		{"a name with a line end", deny("x.example\n", "", "r"), firewall.Network{}, ""},
 		{"DNS over TLS", at("x.example", "203.0.113.7", 853), firewall.Network{}, ""},
-		{"a private answer", audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: "db.example", Dst: "10.0.0.5", Rule: "db.example"}, firewall.Network{Allow: []string{"db.example"}}, "db.example"},
-		{"a private answer in a network of deny", audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: "db.example", Dst: "10.0.0.5", Rule: "db.example"}, firewall.Network{Allow: []string{"db.example"}, Deny: []string{"10.0.0.0/8"}}, ""},
-		{"an IPv6 metadata address", audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: "db.example", Dst: "fd00:ec2::254", Rule: "db.example"}, firewall.Network{Allow: []string{"db.example"}}, ""},
+		{"a private answer", audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: "db.example", Dst: "10.0.0.5", Rule: "db.example"},
+			firewall.Network{Allow: []string{"db.example"}}, "db.example"},
+		{"a private answer in a network of deny",
+			audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: "db.example", Dst: "10.0.0.5", Rule: "db.example"},
+			firewall.Network{Allow: []string{"db.example"}, Deny: []string{"10.0.0.0/8"}}, ""},
+		{"an IPv6 metadata address", audit.Record{Verdict: firewall.Deny, Layer: audit.LayerDNS, Name: "db.example", Dst: "fd00:ec2::254",
+			Rule: "db.example"}, firewall.Network{Allow: []string{"db.example"}}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -248,7 +261,8 @@ func TestEmptyReport(t *testing.T) {
 
 // Attack: the report of a run without a firewall passes for that of a quiet one.
 func TestAttackRunWithoutAFirewallPassesForAQuietOne(t *testing.T) {
-	for mode, want := range map[firewall.Mode]string{firewall.ModeHost: "here was no firewall", firewall.ModeNone: "here was no network", firewall.ModeAllowlist: "he agent tried to reach nothing but the model"} {
+	for mode, want := range map[firewall.Mode]string{firewall.ModeHost: "here was no firewall", firewall.ModeNone: "here was no network",
+		firewall.ModeAllowlist: "he agent tried to reach nothing but the model"} {
 		r := New(nil, policyOf(t, firewall.Network{Mode: mode}))
 		for form, write := range map[string]func(io.Writer) error{
 			"text": r.WriteText, "markdown": r.WriteMarkdown, "HTML": func(w io.Writer) error { return r.WriteHTML(w, "") },

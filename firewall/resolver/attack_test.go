@@ -66,7 +66,8 @@ func TestAttackTunnelThroughLabelsOfAnUnlistedZone(t *testing.T) {
 func TestAttackTunnelBelowAnExactName(t *testing.T) {
 	up := newUpstream(t, okZone().script)
 	l := newLab(t, labNetwork, up, nil)
-	for _, name := range []string{"secret.ok.example.", "wild.example.", "xok.example.", "ok.example.leak.test.", "denied.wild.example.", "."} {
+	for _, name := range []string{"secret.ok.example.", "wild.example.", "xok.example.", "ok.example.leak.test.",
+		"denied.wild.example.", "."} {
 		mustRefuse(t, l, l.ask(t, name, dnsmessage.TypeA))
 	}
 	mustNotArrive(t, up)
@@ -110,7 +111,8 @@ func TestAttackTriesThatAreNoQuestion(t *testing.T) {
 			for end := time.Now().Add(5 * time.Second); len(got) == 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
 				got = slices.DeleteFunc(l.audit()[before:], func(r audit.Record) bool { return r.Name == "ok.example" })
 			}
-			if len(got) != 1 || got[0].Verdict != firewall.Deny || got[0].Layer != audit.LayerDNS || got[0].Name != cmp.Or(named[name], audit.NoQuestion) || got[0].Rule == "" || got[0].Reason == "" || !got[0].Src.IsValid() {
+			if len(got) != 1 || got[0].Verdict != firewall.Deny || got[0].Layer != audit.LayerDNS ||
+				got[0].Name != cmp.Or(named[name], audit.NoQuestion) || got[0].Rule == "" || got[0].Reason == "" || !got[0].Src.IsValid() {
 				t.Errorf("recorded: %+v", got)
 			}
 		})
@@ -170,7 +172,8 @@ func TestAttackTunnelInRecordTypesWithRoomForData(t *testing.T) {
 	up := newUpstream(t, okZone().script)
 	l := newLab(t, labNetwork, up, nil)
 	const null, any = 10, 255
-	for _, typ := range []dnsmessage.Type{dnsmessage.TypeTXT, null, any, dnsmessage.TypeMX, dnsmessage.TypeCNAME, dnsmessage.TypeNS, dnsmessage.TypeSRV, dnsmessage.TypePTR, dnsmessage.TypeSOA, 65280} {
+	for _, typ := range []dnsmessage.Type{dnsmessage.TypeTXT, null, any, dnsmessage.TypeMX, dnsmessage.TypeCNAME, dnsmessage.TypeNS,
+		dnsmessage.TypeSRV, dnsmessage.TypePTR, dnsmessage.TypeSOA, 65280} {
 		mustRefuse(t, l, l.ask(t, "ok.example.", typ))
 	}
 	chaos := question4(4, "ok.example.", dnsmessage.TypeA)
@@ -187,11 +190,13 @@ func TestAttackSmugglingDataInWhatSurroundsTheQuestion(t *testing.T) {
 
 	// The letters' case, the id, spare header bits, EDNS options and further
 	// records could all carry data to whoever runs the name servers.
-	m := ednsQuestion("oK.ExAmPlE.", []dnsmessage.Option{{Code: 65001, Data: []byte("SECRET-IN-EDNS")}, {Code: 8, Data: []byte("SECRET-SUBNET!")}})
+	m := ednsQuestion("oK.ExAmPlE.",
+		[]dnsmessage.Option{{Code: 65001, Data: []byte("SECRET-IN-EDNS")}, {Code: 8, Data: []byte("SECRET-SUBNET!")}})
 	m.AuthenticData, m.CheckingDisabled = true, true
 	txt := dnsmessage.Resource{
-		Header: dnsmessage.ResourceHeader{Name: dnsmessage.MustNewName("secret.leak.test."), Type: dnsmessage.TypeTXT, Class: dnsmessage.ClassINET},
-		Body:   &dnsmessage.TXTResource{TXT: []string{"SECRET-IN-TXT"}},
+		Header: dnsmessage.ResourceHeader{Name: dnsmessage.MustNewName("secret.leak.test."), Type: dnsmessage.TypeTXT,
+			Class: dnsmessage.ClassINET},
+		Body: &dnsmessage.TXTResource{TXT: []string{"SECRET-IN-TXT"}},
 	}
 	m.Answers, m.Authorities = []dnsmessage.Resource{txt}, []dnsmessage.Resource{txt}
 	m.Additionals = append(m.Additionals, txt)
@@ -242,7 +247,8 @@ func TestAttackAllowedNameLeadsToASpecialAddress(t *testing.T) {
 			}
 		})
 	}
-	for _, addr := range []string{"::ffff:0:a9fe:a9fe", "5f00::1", "::1", "::", "fe80::1", "fd00::1", "ff02::1", "fd00:ec2::254", "::ffff:10.0.0.1", "::ffff:93.184.216.34", "64:ff9b::7f00:1"} {
+	for _, addr := range []string{"::ffff:0:a9fe:a9fe", "5f00::1", "::1", "::", "fe80::1", "fd00::1", "ff02::1", "fd00:ec2::254",
+		"::ffff:10.0.0.1", "::ffff:93.184.216.34", "64:ff9b::7f00:1"} {
 		t.Run(addr, func(t *testing.T) {
 			up := newUpstream(t, zone{"ok.example. AAAA": {aaaa("ok.example.", addr, 60)}}.script)
 			l := newLab(t, labNetwork, up, nil)
@@ -283,7 +289,8 @@ func TestAttackAliasOfADeniedName(t *testing.T) {
 func TestAttackRecordsAboutOtherNamesInTheReply(t *testing.T) {
 	up := newUpstream(t, func(q dnsmessage.Message, _ string) []dnsmessage.Message {
 		m := replyTo(q)
-		m.Answers = []dnsmessage.Resource{a("ok.example.", public, 60), a("evil.test.", "93.184.216.66", 60), cname("other.test.", "ok.example.", 60)}
+		m.Answers = []dnsmessage.Resource{a("ok.example.", public, 60), a("evil.test.", "93.184.216.66", 60),
+			cname("other.test.", "ok.example.", 60)}
 		m.Authorities = []dnsmessage.Resource{a("ok.example.", "93.184.216.67", 60)}
 		m.Additionals = []dnsmessage.Resource{a("ok.example.", "93.184.216.68", 60)}
 		return []dnsmessage.Message{m}

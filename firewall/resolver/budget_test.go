@@ -95,7 +95,8 @@ func TestWildcardTunnelCarries200KBAnHour(t *testing.T) {
 		short  = budgetBytes * char
 		repeat = 10.3 / 8 // log2 of 600 names in 2 types
 	)
-	hour := (float64(budgetLong)*long + float64(budgetShort)*short + float64(repeatsWithin(budgetWindow))*repeat) * float64(time.Hour/budgetWindow)
+	hour := (float64(budgetLong)*long + float64(budgetShort)*short +
+		float64(repeatsWithin(budgetWindow))*repeat) * float64(time.Hour/budgetWindow)
 	if hour > 205_000 || hour < 190_000 {
 		t.Errorf("%.0f bytes an hour, and the documents say 200 KB", hour)
 	}
@@ -143,7 +144,8 @@ func TestDeliveryNetworksFitTheBudget(t *testing.T) {
 	for range 20 {
 		for i := range 60 {
 			for _, typ := range []dnsmessage.Type{dnsmessage.TypeA, dnsmessage.TypeAAAA} {
-				if m := l.ask(t, fmt.Sprintf("e%d.wild.example.", i), typ); m.RCode != dnsmessage.RCodeSuccess || typ == dnsmessage.TypeA && ttlOf(m) == 0 {
+				if m := l.ask(t, fmt.Sprintf("e%d.wild.example.", i), typ); m.RCode != dnsmessage.RCodeSuccess ||
+					typ == dnsmessage.TypeA && ttlOf(m) == 0 {
 					t.Fatalf("name %d: %s, TTL %d", i, m.RCode, ttlOf(m))
 				}
 			}

@@ -150,7 +150,8 @@ func TestAttackNamesThatLookLikeOurWords(t *testing.T) {
 		}
 		return append(message, 0, 0, 1, 0, 1)
 	}
-	for _, message := range [][]byte{wire(audit.LostRecords), wire(audit.NoQuestion), wire("a.b", "test"), wire("a\x00b", "test"), wire(`a\000b`, "test")} {
+	for _, message := range [][]byte{wire(audit.LostRecords), wire(audit.NoQuestion), wire("a.b", "test"), wire("a\x00b", "test"),
+		wire(`a\000b`, "test")} {
 		if m := l.sendRaw(t, message); m.RCode == dnsmessage.RCodeSuccess {
 			t.Errorf("%q was answered", message)
 		}

@@ -83,7 +83,8 @@ func FuzzReply(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if l.ttl < 0 || l.ttl > maxTTL || l.open < minOpen+graceTTL || l.open > maxTTL+graceTTL || len(l.aliases) > maxAliases || len(l.addrs) > maxAddresses {
+		if l.ttl < 0 || l.ttl > maxTTL || l.open < minOpen+graceTTL || l.open > maxTTL+graceTTL || len(l.aliases) > maxAliases ||
+			len(l.addrs) > maxAddresses {
 			t.Fatalf("out of bounds: %+v", l)
 		}
 		tied := tiedTo(reply, "ok.example")

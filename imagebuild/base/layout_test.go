@@ -37,7 +37,8 @@ func TestALayoutOfAnotherProgram(t *testing.T) {
 	if err := p.AppendImage(image); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.AppendDescriptor(v1.Descriptor{MediaType: types.OCIManifestSchema1, ArtifactType: "application/spdx+json", Digest: v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}}); err != nil {
+	if err := p.AppendDescriptor(v1.Descriptor{MediaType: types.OCIManifestSchema1, ArtifactType: "application/spdx+json",
+		Digest: v1.Hash{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}}); err != nil {
 		t.Fatal(err)
 	}
 	want, err := image.Digest()

@@ -17,7 +17,8 @@ import (
 
 // file is an entry of a layer.
 func file(name, content string, mode int64) tar.Header {
-	return tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: mode, Size: int64(len(content)), PAXRecords: map[string]string{"comment": content}}
+	return tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: mode, Size: int64(len(content)),
+		PAXRecords: map[string]string{"comment": content}}
 }
 
 // uncompressed packs entries; the content of a file is its comment.
@@ -71,21 +72,30 @@ func TestNoPrivilegedProgramIsOverlooked(t *testing.T) {
 		layers [][]tar.Header
 		want   []string
 	}{
-		"setuid, setgid, capabilities":      {[][]tar.Header{{file("usr/bin/su", "su", 0o4755), file("usr/bin/wall", "wall", 0o2755), capable, file("usr/bin/ls", "ls", 0o755)}}, []string{"usr/bin/ping=ping", "usr/bin/su=su", "usr/bin/wall=wall"}},
-		"in a hidden place":                 {[][]tar.Header{{file("var/lib/.x/y", "y", 0o4755)}}, []string{"var/lib/.x/y=y"}},
-		"written with dots":                 {[][]tar.Header{{file("./usr/../usr/bin/su", "su", 0o4755)}}, []string{"usr/bin/su=su"}},
-		"a hard link to one":                {[][]tar.Header{{file("usr/bin/su", "su", 0o4755), {Name: "x", Typeflag: tar.TypeLink, Linkname: "usr/bin/su"}}}, []string{"usr/bin/su=su", "x=su"}},
-		"replaced by a harmless one":        {[][]tar.Header{{file("usr/bin/su", "su", 0o4755)}, {file("usr/bin/su", "new", 0o755)}}, nil},
-		"given the rights later":            {[][]tar.Header{{file("usr/bin/su", "su", 0o755)}, {file("usr/bin/su", "su", 0o4755)}}, []string{"usr/bin/su=su"}},
-		"deleted":                           {[][]tar.Header{{file("usr/bin/su", "su", 0o4755)}, {file("usr/bin/.wh.su", "", 0)}}, nil},
-		"deleted with its folder":           {[][]tar.Header{{file("usr/bin/su", "su", 0o4755)}, {file("usr/.wh.bin", "", 0)}}, nil},
-		"folder made opaque":                {[][]tar.Header{{file("usr/bin/su", "su", 0o4755)}, {file("usr/bin/.wh..wh..opq", "", 0), file("usr/bin/new", "new", 0o4755)}}, []string{"usr/bin/new=new"}},
-		"opaque written after what is new":  {[][]tar.Header{{file("usr/bin/su", "su", 0o4755)}, {file("usr/bin/new", "new", 0o4755), file("usr/bin/.wh..wh..opq", "", 0)}}, []string{"usr/bin/new=new"}},
-		"deleted and brought back in one":   {[][]tar.Header{{file("usr/bin/su", "su", 0o4755)}, {file("usr/bin/su", "again", 0o4755), file("usr/bin/.wh.su", "", 0)}}, []string{"usr/bin/su=again"}},
+		"setuid, setgid, capabilities": {
+			[][]tar.Header{{file("usr/bin/su", "su", 0o4755), file("usr/bin/wall", "wall", 0o2755), capable, file("usr/bin/ls", "ls", 0o755)}},
+			[]string{"usr/bin/ping=ping", "usr/bin/su=su", "usr/bin/wall=wall"}},
+		"in a hidden place": {[][]tar.Header{{file("var/lib/.x/y", "y", 0o4755)}}, []string{"var/lib/.x/y=y"}},
+		"written with dots": {[][]tar.Header{{file("./usr/../usr/bin/su", "su", 0o4755)}}, []string{"usr/bin/su=su"}},
+		"a hard link to one": {
+			[][]tar.Header{{file("usr/bin/su", "su", 0o4755), {Name: "x", Typeflag: tar.TypeLink, Linkname: "usr/bin/su"}}},
+			[]string{"usr/bin/su=su", "x=su"}},
+		"replaced by a harmless one": {[][]tar.Header{{file("usr/bin/su", "su", 0o4755)}, {file("usr/bin/su", "new", 0o755)}}, nil},
+		"given the rights later": {[][]tar.Header{{file("usr/bin/su", "su", 0o755)}, {file("usr/bin/su", "su", 0o4755)}},
+			[]string{"usr/bin/su=su"}},
+		"deleted":                 {[][]tar.Header{{file("usr/bin/su", "su", 0o4755)}, {file("usr/bin/.wh.su", "", 0)}}, nil},
+		"deleted with its folder": {[][]tar.Header{{file("usr/bin/su", "su", 0o4755)}, {file("usr/.wh.bin", "", 0)}}, nil},
+		"folder made opaque": {[][]tar.Header{{file("usr/bin/su", "su", 0o4755)},
+			{file("usr/bin/.wh..wh..opq", "", 0), file("usr/bin/new", "new", 0o4755)}}, []string{"usr/bin/new=new"}},
+		"opaque written after what is new": {[][]tar.Header{{file("usr/bin/su", "su", 0o4755)},
+			{file("usr/bin/new", "new", 0o4755), file("usr/bin/.wh..wh..opq", "", 0)}}, []string{"usr/bin/new=new"}},
+		"deleted and brought back in one": {[][]tar.Header{{file("usr/bin/su", "su", 0o4755)},
+			{file("usr/bin/su", "again", 0o4755), file("usr/bin/.wh.su", "", 0)}}, []string{"usr/bin/su=again"}},
 		"folder replaced by a file":         {[][]tar.Header{{file("opt/a/su", "su", 0o4755)}, {file("opt/a", "x", 0o644)}}, nil},
 		"through a link of the root":        {[][]tar.Header{{bin, file("usr/bin/su", "su", 0o4755)}, {file("bin/su", "new", 0o755)}}, nil},
 		"rights through a link of the root": {[][]tar.Header{{bin}, {file("bin/su", "su", 0o4755)}}, []string{"usr/bin/su=su"}},
-		"a whiteout does not meet others":   {[][]tar.Header{{file("usr/bin/su", "su", 0o4755)}, {file("usr/bin/.wh.sudo", "", 0)}}, []string{"usr/bin/su=su"}},
+		"a whiteout does not meet others": {[][]tar.Header{{file("usr/bin/su", "su", 0o4755)}, {file("usr/bin/.wh.sudo", "", 0)}},
+			[]string{"usr/bin/su=su"}},
 	} {
 		var layers []artifact.Layer
 		for _, headers := range c.layers {
@@ -106,9 +116,11 @@ func TestALayerUnlikeItsDigestIsRefused(t *testing.T) {
 }
 
 func TestABaseWithoutAFirewallIsRefused(t *testing.T) {
-	f := scanned(t, uncompressed(t, file("usr/bin/bash", "x", 0o755), file("usr/bin/sh", "x", 0o755), file("usr/share/doc/iptables", "x", 0o644),
-		file("etc/passwd", "root:x:0:0::/root:/bin/sh\n", 0o644), file("etc/group", "root:x:0:\n", 0o644)))
-	if _, err := Sandbox(f); err == nil || !strings.Contains(err.Error(), "iptables, ip6tables, ipset") || !strings.Contains(diag.HintOf(err), "Dockerfile") {
+	f := scanned(t,
+		uncompressed(t, file("usr/bin/bash", "x", 0o755), file("usr/bin/sh", "x", 0o755), file("usr/share/doc/iptables", "x", 0o644),
+			file("etc/passwd", "root:x:0:0::/root:/bin/sh\n", 0o644), file("etc/group", "root:x:0:\n", 0o644)))
+	if _, err := Sandbox(f); err == nil || !strings.Contains(err.Error(), "iptables, ip6tables, ipset") ||
+		!strings.Contains(diag.HintOf(err), "Dockerfile") {
 		t.Errorf("got %v with hint %q", err, diag.HintOf(err))
 	}
 }
@@ -126,8 +138,10 @@ func TestAccounts(t *testing.T) {
 		}
 		return string(entries[0].Data), string(entries[1].Data), nil
 	}
-	passwd, group, err := all("root:x:0:0::/root:/bin/sh\na:x:1000:1000::/home/a:/bin/sh\nb:x:1000:5::/:/bin/sh\nc:x:1001:1001::/:/bin/sh", "root:x:0:a\nstaff:x:50:a,c,b\na:x:77:\nx:x:1000:c\n")
-	if err != nil || passwd != "root:x:0:0::/root:/bin/sh\nc:x:1001:1001::/:/bin/sh\nagent:x:1000:1000::/home/agent:/bin/bash\n" || group != "root:x:0:\nstaff:x:50:c\nagent:x:1000:\n" {
+	passwd, group, err := all("root:x:0:0::/root:/bin/sh\na:x:1000:1000::/home/a:/bin/sh\nb:x:1000:5::/:/bin/sh\nc:x:1001:1001::/:/bin/sh",
+		"root:x:0:a\nstaff:x:50:a,c,b\na:x:77:\nx:x:1000:c\n")
+	if err != nil || passwd != "root:x:0:0::/root:/bin/sh\nc:x:1001:1001::/:/bin/sh\nagent:x:1000:1000::/home/agent:/bin/bash\n" ||
+		group != "root:x:0:\nstaff:x:50:c\nagent:x:1000:\n" {
 		t.Errorf("%q %q %v", passwd, group, err)
 	}
 	for _, c := range [][2]string{

@@ -14,7 +14,8 @@ func env(pairs map[string]string) func(string) string {
 func TestVariablesOfGitHubActions(t *testing.T) {
 	c := Checkout{t.TempDir(), env(map[string]string{
 		"GITHUB_REF": "refs/tags/v1.2.3", "GITHUB_SHA": "abc", "GITHUB_REPOSITORY": "me/sandbox", "SOURCE_DATE_EPOCH": "60",
-		"GITHUB_SERVER_URL": "https://git.example", "GITHUB_WORKFLOW_REF": "me/sandbox/w.yml@main", "GITHUB_RUN_ID": "7", "GITHUB_RUN_ATTEMPT": "2",
+		"GITHUB_SERVER_URL": "https://git.example", "GITHUB_WORKFLOW_REF": "me/sandbox/w.yml@main", "GITHUB_RUN_ID": "7",
+		"GITHUB_RUN_ATTEMPT": "2",
 	})}
 	about := imagebuild.About{Revision: "mine"}
 	c.Describe(t.Context(), &about)
@@ -25,7 +26,8 @@ func TestVariablesOfGitHubActions(t *testing.T) {
 	if date, err := c.Date(t.Context()); err != nil || !date.Equal(time.Unix(60, 0)) {
 		t.Errorf("%v, %v", date, err)
 	}
-	run := imagebuild.Run{Builder: "https://git.example/me/sandbox/w.yml@main", Invocation: "https://git.example/me/sandbox/actions/runs/7/attempts/2"}
+	run := imagebuild.Run{Builder: "https://git.example/me/sandbox/w.yml@main",
+		Invocation: "https://git.example/me/sandbox/actions/runs/7/attempts/2"}
 	if got := c.Run(); got != run {
 		t.Errorf("got %+v", got)
 	}

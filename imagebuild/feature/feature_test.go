@@ -21,7 +21,8 @@ import (
 func TestTheVariablesOfInstallScripts(t *testing.T) {
 	evil := "a'b \"c\" $(touch made) `touch made` $HOME\nline \\"
 	f := Feature{Name: "x", Options: []Variable{{"EVIL", evil}, {"bad name", "left out"}},
-		Files: []imagebuild.File{{Name: "install.sh", Executable: true, Data: []byte("#!/bin/sh\nprintf %s \"$EVIL|$_REMOTE_USER|$_REMOTE_USER_HOME|$_CONTAINER_USER\"\n")}}}
+		Files: []imagebuild.File{{Name: "install.sh", Executable: true,
+			Data: []byte("#!/bin/sh\nprintf %s \"$EVIL|$_REMOTE_USER|$_REMOTE_USER_HOME|$_CONTAINER_USER\"\n")}}}
 	err := In("base:1", Users{Container: "root", Remote: "root"}, []Feature{f}, func(dir string) error {
 		cmd := exec.Command("sh", "run.sh")
 		cmd.Dir = filepath.Join(dir, "0")
@@ -86,7 +87,8 @@ func archive(t *testing.T, headers ...tar.Header) []byte {
 }
 
 func TestUnpack(t *testing.T) {
-	plain := archive(t, tar.Header{Name: "./", Typeflag: tar.TypeDir}, tar.Header{Name: "./install.sh", Mode: 0o755, Size: 3}, tar.Header{Name: "a/b", Mode: 0o644})
+	plain := archive(t, tar.Header{Name: "./", Typeflag: tar.TypeDir}, tar.Header{Name: "./install.sh", Mode: 0o755, Size: 3},
+		tar.Header{Name: "a/b", Mode: 0o644})
 	var packed bytes.Buffer
 	zw := gzip.NewWriter(&packed)
 	if _, err := zw.Write(plain); err != nil || zw.Close() != nil {

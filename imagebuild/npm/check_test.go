@@ -137,11 +137,12 @@ func TestHostileTarballsAreRefused(t *testing.T) {
 		"capabilities": with(func(h *tar.Header) {
 			h.PAXRecords = map[string]string{"SCHILY.xattr.security.capability": "\x01\x00\x00\x02"}
 		}),
-		"an entry twice":           with(func(h *tar.Header) { h.Name = "package/claude" }),
-		"too many entries":         zip(t, content(t, many...)),
-		"no program":               raw(entry("package/package.json", manifest)),
-		"no package.json":          raw(entry("package/claude", program)),
-		"a program nobody may run": raw(tar.Header{Name: "package/claude", Mode: 0o644, Typeflag: tar.TypeReg}, entry("package/package.json", nil)),
+		"an entry twice":   with(func(h *tar.Header) { h.Name = "package/claude" }),
+		"too many entries": zip(t, content(t, many...)),
+		"no program":       raw(entry("package/package.json", manifest)),
+		"no package.json":  raw(entry("package/claude", program)),
+		"a program nobody may run": raw(tar.Header{Name: "package/claude", Mode: 0o644, Typeflag: tar.TypeReg},
+			entry("package/package.json", nil)),
 		"no gzip":                  good,
 		"cut off":                  zip(t, good)[:200],
 		"a wrong checksum of gzip": append(zip(t, good)[:len(zip(t, good))-8], "12345678"...),
@@ -224,9 +225,12 @@ func FuzzCheck(f *testing.F) {
 
 func TestResolve(t *testing.T) {
 	answers := map[string]string{
-		"/@anthropic-ai%2fclaude-code-linux-x64/latest": `{"name":"@anthropic-ai/claude-code-linux-x64","version":"2.1.330","dist":{"integrity":"sha512-x","tarball":"http://t"}}`,
-		"/@anthropic-ai%2fclaude-code-linux-x64/2.1.1":  `{"name":"@anthropic-ai/claude-code-linux-x64","version":"2.1.2","dist":{"integrity":"sha512-x","tarball":"http://t"}}`,
-		"/@anthropic-ai%2fclaude-code-linux-x64/2.1.3":  `{"name":"@anthropic-ai/claude-code-linux-x64","version":"2.1.3","dist":{"integrity":"sha1-x","tarball":"http://t"}}`,
+		"/@anthropic-ai%2fclaude-code-linux-x64/latest": `{"name":"@anthropic-ai/claude-code-linux-x64","version":"2.1.330",` +
+			`"dist":{"integrity":"sha512-x","tarball":"http://t"}}`,
+		"/@anthropic-ai%2fclaude-code-linux-x64/2.1.1": `{"name":"@anthropic-ai/claude-code-linux-x64","version":"2.1.2",` +
+			`"dist":{"integrity":"sha512-x","tarball":"http://t"}}`,
+		"/@anthropic-ai%2fclaude-code-linux-x64/2.1.3": `{"name":"@anthropic-ai/claude-code-linux-x64","version":"2.1.3",` +
+			`"dist":{"integrity":"sha1-x","tarball":"http://t"}}`,
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, ok := answers[r.URL.EscapedPath()]

@@ -85,15 +85,20 @@ func TestCredentialsInOrder(t *testing.T) {
 	expect(h.credentials(), "ghcr.io/me/x", "token", "gh-secret", "gh auth token")
 	expect(h.credentials(), "example.com/me/x", "", "", "")
 
-	h.write(".config/containers/auth.json", `{"auths":{"ghcr.io/me":{"auth":"`+encoded("me:podman")+`"},"ghcr.io":{"auth":"`+encoded("all:podman")+`"}}}`, 0o600)
+	h.write(".config/containers/auth.json",
+		`{"auths":{"ghcr.io/me":{"auth":"`+encoded("me:podman")+`"},"ghcr.io":{"auth":"`+encoded("all:podman")+`"}}}`, 0o600)
 	expect(h.credentials(), "ghcr.io/me/x", "me", "podman", "auth.json")
 	expect(h.credentials(), "ghcr.io/you/x", "all", "podman", "auth.json")
 
-	h.write(".docker/config.json", `{"auths":{"https://ghcr.io/v2/":{"auth":"`+encoded("me:docker")+`"},"https://index.docker.io/v1/":{"auth":"`+encoded("hub:docker")+`"}}}`, 0o600)
+	h.write(".docker/config.json",
+		`{"auths":{"https://ghcr.io/v2/":{"auth":"`+encoded("me:docker")+`"},"https://index.docker.io/v1/":{"auth":"`+
+			encoded("hub:docker")+`"}}}`, 0o600)
 	expect(h.credentials(), "ghcr.io/me/x", "me", "docker", "config.json")
 	expect(h.credentials(), "me/x", "hub", "docker", "config.json")
 
-	h.write("bin/docker-credential-test", "#!/bin/sh\nread -r server\n[ \"$server\" = example.com ] || { echo 'credentials not found in native keychain'; exit 1; }\necho '{\"Username\":\"helper\",\"Secret\":\"from-helper\"}'\n", 0o755)
+	h.write("bin/docker-credential-test",
+		"#!/bin/sh\nread -r server\n[ \"$server\" = example.com ] || { echo 'credentials not found in native keychain'; exit 1; }\n"+
+			"echo '{\"Username\":\"helper\",\"Secret\":\"from-helper\"}'\n", 0o755)
 	h.write(".docker/config.json", `{"credsStore":"test","auths":{"example.com":{}}}`, 0o600)
 	expect(h.credentials(), "example.com/me/x", "helper", "from-helper", "config.json")
 	expect(h.credentials(), "other.example/me/x", "", "", "")

@@ -40,16 +40,24 @@ func TestPassingFaultsArePassed(t *testing.T) {
 		fault reg.Fault
 		pause time.Duration // that must have been kept; 0 = any
 	}{
-		{"429 with Retry-After in seconds", reg.Times(3, reg.Request("POST", "/blobs/uploads/"), reg.Answer(429, map[string]string{"Retry-After": "7"}, "")), 7 * time.Second},
-		{"429 as ghcr.io words it", reg.Times(2, manifestPut, reg.Answer(429, nil, `{"errors":[{"code":"TOOMANYREQUESTS","message":"retry-after: 12.5ms, allowed: 2000/minute"}]}`)), 12500 * time.Microsecond},
+		{"429 with Retry-After in seconds",
+			reg.Times(3, reg.Request("POST", "/blobs/uploads/"), reg.Answer(429, map[string]string{"Retry-After": "7"}, "")), 7 * time.Second},
+		{"429 as ghcr.io words it",
+			reg.Times(2, manifestPut,
+				reg.Answer(429, nil, `{"errors":[{"code":"TOOMANYREQUESTS","message":"retry-after: 12.5ms, allowed: 2000/minute"}]}`)),
+			12500 * time.Microsecond},
 		{"429 at login", reg.Times(2, func(r *http.Request) bool { return r.URL.Path == "/v2/" }, reg.Answer(429, nil, "")), 0},
-		{"403 that is a rate limit", reg.Times(2, manifestPut, reg.Answer(403, nil, `{"message":"You have exceeded a secondary rate limit. Please wait a few minutes"}`)), time.Minute},
+		{"403 that is a rate limit",
+			reg.Times(2, manifestPut, reg.Answer(403, nil, `{"message":"You have exceeded a secondary rate limit. Please wait a few minutes"}`)),
+			time.Minute},
 		{"403 to HEAD that is a rate limit", reg.Times(8, func(r *http.Request) bool {
 			return (r.Method == "HEAD" || r.Method == "GET") && strings.Contains(r.URL.Path, "/blobs/sha256:")
 		}, reg.Answer(403, nil, `You have exceeded a secondary rate limit`)), time.Minute},
 		{"404 for an upload that was opened", reg.Times(2, blobPut, reg.Answer(404, nil, unknownUpload)), 0},
 		{"404 for an upload that was committed", reg.Times(2, blobPut, reg.After(reg.Answer(404, nil, unknownUpload))), 0},
-		{"404 for a blob that is there", reg.Times(2, manifestPut, reg.Answer(404, nil, `{"errors":[{"code":"MANIFEST_BLOB_UNKNOWN","message":"blob unknown to registry"}]}`)), 0},
+		{"404 for a blob that is there",
+			reg.Times(2, manifestPut,
+				reg.Answer(404, nil, `{"errors":[{"code":"MANIFEST_BLOB_UNKNOWN","message":"blob unknown to registry"}]}`)), 0},
 		{"400 upload invalid", reg.Times(2, blobPut, reg.Answer(400, nil, `{"errors":[{"code":"BLOB_UPLOAD_INVALID"}]}`)), 0},
 		{"500", reg.Times(2, manifestPut, reg.Answer(500, nil, "")), 0},
 		{"502 with a page", reg.Times(3, blobPut, reg.Answer(502, nil, "<html>Bad Gateway</html>")), 0},
@@ -62,14 +70,17 @@ func TestPassingFaultsArePassed(t *testing.T) {
 		{"connection dropped at login", reg.Times(1, func(r *http.Request) bool { return r.URL.Path == "/v2/" }, reg.Drop(0)), 0},
 		{"upload that stands still", reg.Times(1, blobPut, hang), 0},
 		{"answer cut off when read back", reg.Times(2, reg.Request("GET", "/manifests/sha256:"), reg.Cut(20)), 0},
-		{"another manifest when read back", reg.Times(2, reg.Request("GET", "/manifests/sha256:"), reg.Change(func(h http.Header, body []byte) []byte {
-			h.Set("Content-Length", fmt.Sprint(len(body)+1))
-			return append(body, ' ')
-		})), 0},
+		{"another manifest when read back",
+			reg.Times(2, reg.Request("GET", "/manifests/sha256:"), reg.Change(func(h http.Header, body []byte) []byte {
+				h.Set("Content-Length", fmt.Sprint(len(body)+1))
+				return append(body, ' ')
+			})), 0},
 		{"wrong digest acknowledged", reg.Times(2, manifestPut, reg.Change(wrongDigest)), 0},
 		{"wrong digest of a blob acknowledged", reg.Times(2, blobPut, reg.Change(wrongDigest)), 0},
-		{"manifest not yet known everywhere", reg.Times(2, reg.Request("GET", "/manifests/sha256:"), reg.Answer(404, nil, `{"errors":[{"code":"MANIFEST_UNKNOWN"}]}`)), 0},
-		{"old digest of a tag just written", afterPut("/manifests/latest", reg.Times(2, reg.Request("HEAD", "/manifests/latest"), reg.Change(wrongDigest))), 0},
+		{"manifest not yet known everywhere",
+			reg.Times(2, reg.Request("GET", "/manifests/sha256:"), reg.Answer(404, nil, `{"errors":[{"code":"MANIFEST_UNKNOWN"}]}`)), 0},
+		{"old digest of a tag just written",
+			afterPut("/manifests/latest", reg.Times(2, reg.Request("HEAD", "/manifests/latest"), reg.Change(wrongDigest))), 0},
 		{"one request in seven fails", oneInSeven(), 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -157,14 +168,19 @@ func TestLastingFaultsMoveNoTag(t *testing.T) {
 		want  error
 		hint  string
 	}{
-		{"no write access", always(reg.Request("POST", ""), reg.Answer(403, nil, `{"errors":[{"code":"DENIED","message":"permission_denied: write_package"}]}`)), ErrAuth, "log in"},
-		{"not logged in", always(reg.Request("POST", ""), reg.Answer(401, nil, `{"errors":[{"code":"UNAUTHORIZED"}]}`)), ErrAuth, "no credentials were found"},
+		{"no write access",
+			always(reg.Request("POST", ""), reg.Answer(403, nil, `{"errors":[{"code":"DENIED","message":"permission_denied: write_package"}]}`)),
+			ErrAuth, "log in"},
+		{"not logged in", always(reg.Request("POST", ""), reg.Answer(401, nil, `{"errors":[{"code":"UNAUTHORIZED"}]}`)), ErrAuth,
+			"no credentials were found"},
 		{"rate limit without end", always(blobPut, reg.Answer(429, nil, "")), ErrLimited, "few minutes"},
 		{"blobs never arrive", always(blobPut, reg.Answer(502, nil, "")), nil, ""},
 		{"connection always dropped", always(blobPut, reg.Drop(100)), nil, "can be reached"},
 		{"blobs accepted and lost", always(blobPut, swallow), nil, ""},
 		{"manifests refused", always(manifestPut, reg.Answer(400, nil, `{"errors":[{"code":"MANIFEST_INVALID","message":"no"}]}`)), nil, ""},
-		{"read back another manifest", always(reg.Request("GET", "/manifests/sha256:"), reg.Change(func(h http.Header, _ []byte) []byte { h.Del("Content-Length"); return []byte("{}") })), nil, ""},
+		{"read back another manifest",
+			always(reg.Request("GET", "/manifests/sha256:"),
+				reg.Change(func(h http.Header, _ []byte) []byte { h.Del("Content-Length"); return []byte("{}") })), nil, ""},
 		{"blobs gone when read back", afterPut("", always(reg.Request("HEAD", "/blobs/"), reg.Answer(404, nil, ""))), nil, ""},
 		{"a blob has another size when read back", always(reg.Request("HEAD", "/blobs/"), reg.Change(func(h http.Header, b []byte) []byte {
 			if h.Get("Content-Length") != "" {

@@ -37,7 +37,8 @@ func nameServer(t *testing.T, code dnsmessage.RCode) *net.Resolver {
 			if m.Unpack(buf[:n]) != nil {
 				continue
 			}
-			m = dnsmessage.Message{Header: dnsmessage.Header{ID: m.ID, Response: true, RecursionAvailable: true, RCode: code}, Questions: m.Questions}
+			m = dnsmessage.Message{Header: dnsmessage.Header{ID: m.ID, Response: true, RecursionAvailable: true, RCode: code},
+				Questions: m.Questions}
 			if answer, err := m.Pack(); err == nil {
 				_, _ = conn.WriteTo(answer, from)
 			}
@@ -72,8 +73,10 @@ func TestHostsThatCannotBeReached(t *testing.T) {
 		tries int
 		hint  string
 	}{
-		{"nobody knows the name", (&net.Dialer{Resolver: nameServer(t, dnsmessage.RCodeNameError)}).DialContext, 1, "there is no host registry.test"},
-		{"the name server has trouble", (&net.Dialer{Resolver: nameServer(t, dnsmessage.RCodeServerFailure)}).DialContext, attempts, "can be reached"},
+		{"nobody knows the name", (&net.Dialer{Resolver: nameServer(t, dnsmessage.RCodeNameError)}).DialContext, 1,
+			"there is no host registry.test"},
+		{"the name server has trouble", (&net.Dialer{Resolver: nameServer(t, dnsmessage.RCodeServerFailure)}).DialContext,
+			attempts, "can be reached"},
 		{"a certificate of nobody's", to(secure.Listener.Addr().String()), 1, "certificate"},
 		{"no TLS", to(plain.Listener.Addr().String()), 1, "TLS"},
 		{"nobody listens", to(closed.Addr().String()), attempts, "can be reached"},

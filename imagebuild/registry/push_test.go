@@ -57,7 +57,8 @@ func TestTagsComeLast(t *testing.T) {
 		}
 	}
 	if first < 0 || floating < first || lastOther > first {
-		t.Errorf("the version was written as request %d, latest as %d, the last of everything else as %d: %q", first, floating, lastOther, requests)
+		t.Errorf("the version was written as request %d, latest as %d, the last of everything else as %d: %q", first,
+			floating, lastOther, requests)
 	}
 }
 
@@ -114,7 +115,8 @@ func TestBlobsAreMountedFromAnotherRepository(t *testing.T) {
 	expectWhole(t, f.Real+"/me/x")
 
 	// A registry that refuses to mount gets the blobs.
-	f.Set(reg.Times(1<<30, func(r *http.Request) bool { return r.URL.Query().Get("mount") != "" }, reg.Answer(404, nil, `{"errors":[{"code":"NAME_UNKNOWN"}]}`)))
+	f.Set(reg.Times(1<<30, func(r *http.Request) bool { return r.URL.Query().Get("mount") != "" },
+		reg.Answer(404, nil, `{"errors":[{"code":"NAME_UNKNOWN"}]}`)))
 	if report, err = Push(ctx, dial(t, f.Addr+"/me/y", options(nil)), a, pushOptions(t, a)); err != nil || len(uploaded(report, a)) == 0 {
 		t.Errorf("where mounting is refused: %q were sent, %v", uploaded(report, a), err)
 	}
@@ -148,7 +150,8 @@ func TestWrongContentIsNotPublished(t *testing.T) {
 	addr := reg.Start(t)
 	a := sample(t, 1)
 	b := &a.Images[0].Blobs[1]
-	for name, content := range map[string]string{"short": "x", "same length": strings.Repeat("x", int(b.Size)), "long": strings.Repeat("x", int(b.Size)+1)} {
+	for name, content := range map[string]string{"short": "x", "same length": strings.Repeat("x", int(b.Size)),
+		"long": strings.Repeat("x", int(b.Size)+1)} {
 		opened := 0
 		b.Open = func(context.Context) (io.ReadCloser, error) {
 			opened++
@@ -171,7 +174,8 @@ func TestConcurrentReferrersAreKept(t *testing.T) {
 	if _, err := Push(ctx, c, a, PushOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	other, err := artifact.New(map[string]any{"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": []any{}}, nil)
+	other, err := artifact.New(map[string]any{"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json",
+		"manifests": []any{}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +187,8 @@ func TestConcurrentReferrersAreKept(t *testing.T) {
 		}
 		next.ServeHTTP(w, r)
 		if n++; n <= 2 {
-			if _, err := dial(t, f.Real+"/me/x", options(nil)).PutManifest(ctx, fallbackTag(a.Index.Digest), other.Descriptor, other.Raw); err != nil {
+			if _, err := dial(t, f.Real+"/me/x", options(nil)).PutManifest(ctx, fallbackTag(a.Index.Digest), other.Descriptor,
+				other.Raw); err != nil {
 				t.Error(err)
 			}
 		}

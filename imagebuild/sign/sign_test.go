@@ -55,10 +55,13 @@ func TestVerifyAsksForExactlyThisSigner(t *testing.T) {
 		required Requirement
 		want     []string
 	}{
-		{"cosign", Requirement{Kind: "cosign", Key: "k.pub", Args: []string{"--private-infrastructure"}}, []string{"verify", "--check-claims=true", "--key=k.pub", "--private-infrastructure", ref}},
+		{"cosign", Requirement{Kind: "cosign", Key: "k.pub", Args: []string{"--private-infrastructure"}},
+			[]string{"verify", "--check-claims=true", "--key=k.pub", "--private-infrastructure", ref}},
 		{"cosign", Requirement{Kind: "cosign", Identity: "me@example.com", Issuer: "https://issuer.example"},
-			[]string{"verify", "--check-claims=true", "--key=", "--certificate-identity=me@example.com", "--certificate-oidc-issuer=https://issuer.example", ref}},
-		{"gh", Requirement{Kind: "github", Identity: "me/x", Args: []string{"--bundle-from-oci"}}, []string{"attestation", "verify", "--repo=me/x", "--bundle-from-oci", "oci://" + ref}},
+			[]string{"verify", "--check-claims=true", "--key=", "--certificate-identity=me@example.com",
+				"--certificate-oidc-issuer=https://issuer.example", ref}},
+		{"gh", Requirement{Kind: "github", Identity: "me/x", Args: []string{"--bundle-from-oci"}},
+			[]string{"attestation", "verify", "--repo=me/x", "--bundle-from-oci", "oci://" + ref}},
 	} {
 		noted := standIn(t, c.program, "0")
 		check, err := c.required.Checker(login(t))
@@ -124,7 +127,8 @@ func TestSignerLendsTheCredentials(t *testing.T) {
 		t.Errorf("cosign was called with %q, want %q", got, want)
 	}
 	auth := base64.StdEncoding.EncodeToString([]byte("me:hunter2"))
-	if got := noted("login"); !strings.Contains(got, `"registry.example"`) || !strings.Contains(got, auth) || !strings.HasPrefix(noted("mode"), "-rw-------") {
+	if got := noted("login"); !strings.Contains(got, `"registry.example"`) || !strings.Contains(got, auth) ||
+		!strings.HasPrefix(noted("mode"), "-rw-------") {
 		t.Errorf("cosign found the credentials %s, mode %s", got, noted("mode"))
 	}
 	if _, err := os.Stat(noted("where")); err == nil {

@@ -41,10 +41,13 @@ func TestDecide(t *testing.T) {
 		{"a fix for an old line of the newest major", "refs/tags/v2.0.1", "", []string{"v2.1.0", "v1.9.9"}, []string{"v2.0.1", sha, "v2.0"}},
 		{"ten comes after nine", "refs/tags/v1.10.0", "", []string{"v1.9.0"}, []string{"v1.10.0", sha, "v1.10", "v1", "latest"}},
 		{"a prerelease", "refs/tags/v2.0.0-rc.1", "2.1.329", []string{"v1.0.0"}, []string{"v2.0.0-rc.1", sha, "v2.0.0-rc.1-claude2.1.329"}},
-		{"a prerelease holds nothing back", "refs/tags/v1.0.0", "", []string{"v2.0.0-rc.1", "v2.0.0-rc.1-claude2.1.329"}, []string{"v1.0.0", sha, "v1.0", "v1", "latest"}},
+		{"a prerelease holds nothing back", "refs/tags/v1.0.0", "", []string{"v2.0.0-rc.1", "v2.0.0-rc.1-claude2.1.329"},
+			[]string{"v1.0.0", sha, "v1.0", "v1", "latest"}},
 		{"0.y.z has no v0", "refs/tags/v0.3.0", "", nil, []string{"v0.3.0", sha, "v0.3", "latest"}},
-		{"ranges and other names say nothing", "refs/tags/v1.0.0", "", []string{"v9", "v9.9", "latest", "edge", "nightly-v99.0.0"}, []string{"v1.0.0", sha, "v1.0", "v1", "latest"}},
-		{"an older Claude Code", "refs/tags/v1.0.0", "2.1.9", []string{"v1.0.0", "v1.0.0-claude2.1.10"}, []string{"v1.0.0", sha, "v1.0.0-claude2.1.9"}},
+		{"ranges and other names say nothing", "refs/tags/v1.0.0", "", []string{"v9", "v9.9", "latest", "edge", "nightly-v99.0.0"},
+			[]string{"v1.0.0", sha, "v1.0", "v1", "latest"}},
+		{"an older Claude Code", "refs/tags/v1.0.0", "2.1.9", []string{"v1.0.0", "v1.0.0-claude2.1.10"},
+			[]string{"v1.0.0", sha, "v1.0.0-claude2.1.9"}},
 		{"the default branch", "refs/heads/main", "2.1.329", nil, []string{sha, "edge"}},
 		{"a branch called latest", "refs/heads/latest", "", nil, []string{sha, "branch-latest"}},
 		{"a pull request", "refs/pull/7/merge", "", nil, []string{"pr-7"}},
@@ -56,7 +59,8 @@ func TestDecide(t *testing.T) {
 	if _, withheld := decide(t, "refs/tags/v1.2.4", "", "v1.3.0", "v2.0.0"); !slices.Equal(withheld, []string{"v1", "latest"}) {
 		t.Errorf("withheld %q", withheld)
 	}
-	for _, ref := range []string{"refs/tags/1.2.3", "refs/tags/v1.2", "refs/tags/v1.2.3+build", "refs/tags/release", "refs/tags/v1.2.3-claude2.1.329", "main", ""} {
+	for _, ref := range []string{"refs/tags/1.2.3", "refs/tags/v1.2", "refs/tags/v1.2.3+build", "refs/tags/release",
+		"refs/tags/v1.2.3-claude2.1.329", "main", ""} {
 		if d, err := Decide(Source{Ref: ref, Commit: commit}, nil); err == nil {
 			t.Errorf("%q gives %+v", ref, d)
 		}
@@ -67,7 +71,8 @@ func TestDecide(t *testing.T) {
 }
 
 func TestRecutLeavesTheReleaseAlone(t *testing.T) {
-	d, err := Decide(Source{Ref: "refs/tags/v1.2.3", Commit: commit, Claude: "2.1.330", Recut: true}, []string{"v1.2.3", "v1.2.3-claude2.1.329"})
+	d, err := Decide(Source{Ref: "refs/tags/v1.2.3", Commit: commit, Claude: "2.1.330", Recut: true},
+		[]string{"v1.2.3", "v1.2.3-claude2.1.329"})
 	if err != nil {
 		t.Fatal(err)
 	}

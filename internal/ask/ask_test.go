@@ -60,7 +60,8 @@ func TestSome(t *testing.T) {
 
 func TestConfirm(t *testing.T) {
 	for typed, want := range map[string][2]bool{ // with true and with false proposed
-		"\n": {true, false}, "y\n": {true, true}, "YES\n": {true, true}, "n\n": {false, false}, "No\n": {false, false}, "maybe\nn\n": {false, false},
+		"\n": {true, false}, "y\n": {true, true}, "YES\n": {true, true}, "n\n": {false, false}, "No\n": {false, false},
+		"maybe\nn\n": {false, false},
 	} {
 		for i, proposed := range []bool{true, false} {
 			got, err := New(strings.NewReader(typed), io.Discard).Confirm(t.Context(), "Write?", proposed)
@@ -119,7 +120,8 @@ func TestContextEndsTheQuestion(t *testing.T) {
 func TestKey(t *testing.T) {
 	var out strings.Builder
 	got, err := New(strings.NewReader("\n?\nyes\nN\n"), &out).Key(t.Context(), "Keep it?", []Option{{"y", "keep it"}, {"n", "give it back"}})
-	if got != "n" || err != nil || strings.Count(out.String(), "Keep it? [y,n,?] ") != 4 || strings.Count(out.String(), "  n  give it back\n") != 3 {
+	if got != "n" || err != nil || strings.Count(out.String(), "Keep it? [y,n,?] ") != 4 ||
+		strings.Count(out.String(), "  n  give it back\n") != 3 {
 		t.Errorf("%q %v\n%s", got, err, &out)
 	}
 	if _, err := New(strings.NewReader("y"), io.Discard).Key(t.Context(), "Keep it?", []Option{{"y", ""}}); !errors.Is(err, ErrEnded) {

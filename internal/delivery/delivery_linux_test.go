@@ -83,7 +83,8 @@ func TestSecretsGoNowhereElse(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	for name, text := range map[string]string{
-		"another folder": `{"files":{"../a":""}}`, "no variable": `{"env":["SECRETVALUE"]}`, "a NUL": "{\"env\":[\"A=SECRETVALUE\\u0000\"]}", "no JSON": `SECRETVALUE`,
+		"another folder": `{"files":{"../a":""}}`, "no variable": `{"env":["SECRETVALUE"]}`, "a NUL": "{\"env\":[\"A=SECRETVALUE\\u0000\"]}",
+		"no JSON": `SECRETVALUE`,
 	} {
 		if _, err := Decode([]byte(text)); err == nil || strings.Contains(err.Error(), "SECRETVALUE") {
 			t.Errorf("%s: %v", name, err)

@@ -10,7 +10,8 @@ import (
 
 func findings() []Finding {
 	return []Finding{
-		{Rule: "SBX402", Severity: SeverityError, File: "b.json", Line: 3, Column: 5, EndLine: 3, EndColumn: 9, Pointer: "/privileged", Message: "a privileged container", Hint: "remove <it>"},
+		{Rule: "SBX402", Severity: SeverityError, File: "b.json", Line: 3, Column: 5, EndLine: 3, EndColumn: 9, Pointer: "/privileged",
+			Message: "a privileged container", Hint: "remove <it>"},
 		{Rule: "SBX201", Severity: SeverityNote, File: "a.json", Line: 9, Column: 1, Message: "late"},
 		{Rule: "SBX104", Severity: SeverityWarning, File: "a.json", Line: 1, Column: 1, Message: "early"},
 	}
@@ -40,7 +41,9 @@ func TestWriteJSONIsTheContract(t *testing.T) {
 		want string
 	}{
 		{nil, `{"schemaVersion":1,"findings":[]}`},
-		{findings()[:1], `{"schemaVersion":1,"findings":[{"rule":"SBX402","severity":"error","file":"b.json","line":3,"column":5,"endLine":3,"endColumn":9,"pointer":"/privileged","message":"a privileged container","hint":"remove <it>"}]}`},
+		{findings()[:1],
+			`{"schemaVersion":1,"findings":[{"rule":"SBX402","severity":"error","file":"b.json","line":3,"column":5,"endLine":3,"endColumn":9,` +
+				`"pointer":"/privileged","message":"a privileged container","hint":"remove <it>"}]}`},
 	} {
 		var out, compact bytes.Buffer
 		if err := WriteJSON(&out, c.list, nil); err != nil {

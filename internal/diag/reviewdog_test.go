@@ -22,7 +22,8 @@ func TestWriteReviewdog(t *testing.T) {
 	if got := strings.TrimSpace(out.String()); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if err := WriteReviewdog(&out, Tool{}, nil); err != nil || !json.Valid(out.Bytes()[out.Len()-10:]) && !strings.Contains(out.String(), `"diagnostics":[]`) {
+	if err := WriteReviewdog(&out, Tool{}, nil); err != nil || !json.Valid(out.Bytes()[out.Len()-10:]) &&
+		!strings.Contains(out.String(), `"diagnostics":[]`) {
 		t.Errorf("no findings: %s, %v", &out, err)
 	}
 }

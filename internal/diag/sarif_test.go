@@ -20,12 +20,15 @@ import (
 )
 
 var tool = diag.Tool{Name: "sbx-devc", Version: "1.0.0", URI: "https://example.com/", Rules: []diag.RuleInfo{
-	{ID: "SBX401", Name: "engine-socket", Severity: diag.SeverityError, Title: "a title", Reason: "A reason.", Markdown: "# SBX401", URI: "https://example.com/checks.md#sbx401", Tags: []string{"security"}},
-	{ID: "SBX103", Name: "trailing-comma", Severity: diag.SeverityNote, Title: "a title", Reason: "A reason.", Markdown: "# SBX103", URI: "https://example.com/checks.md#sbx103", Tags: []string{"syntax"}},
+	{ID: "SBX401", Name: "engine-socket", Severity: diag.SeverityError, Title: "a title", Reason: "A reason.", Markdown: "# SBX401",
+		URI: "https://example.com/checks.md#sbx401", Tags: []string{"security"}},
+	{ID: "SBX103", Name: "trailing-comma", Severity: diag.SeverityNote, Title: "a title", Reason: "A reason.", Markdown: "# SBX103",
+		URI: "https://example.com/checks.md#sbx103", Tags: []string{"syntax"}},
 }}
 
 func finding(file string, line, column, endLine, endColumn int) diag.Finding {
-	return diag.Finding{Rule: "SBX401", Severity: diag.SeverityError, File: file, Line: line, Column: column, EndLine: endLine, EndColumn: endColumn, Pointer: "/mounts/0", Message: "m", Hint: "h"}
+	return diag.Finding{Rule: "SBX401", Severity: diag.SeverityError, File: file, Line: line, Column: column, EndLine: endLine,
+		EndColumn: endColumn, Pointer: "/mounts/0", Message: "m", Hint: "h"}
 }
 
 func sarifOf(t *testing.T, source string, findings ...diag.Finding) []byte {
@@ -44,7 +47,8 @@ func sarifSchema(t *testing.T) *jsonschema.Schema {
 	if err != nil {
 		testenv.Missing(t, "the go command", err.Error())
 	}
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(strings.TrimSpace(string(dir)), "pkg", "report", "v210", "sarif", "schema.go"), nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(),
+		filepath.Join(strings.TrimSpace(string(dir)), "pkg", "report", "v210", "sarif", "schema.go"), nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,9 +77,10 @@ func sarifSchema(t *testing.T) *jsonschema.Schema {
 func TestSARIFIsValid(t *testing.T) {
 	schema := sarifSchema(t)
 	for name, findings := range map[string][]diag.Finding{
-		"none":  nil,
-		"one":   {finding("a/.devcontainer/devcontainer.json", 1, 1, 1, 2)},
-		"odd":   {finding("-", 0, 0, 0, 0), finding("/abs/ä b.json", 3, 1, 2, 1), finding("../up.json", 1, 2, 1, 9), finding("c:x.json", 1, 1, 1, 1)},
+		"none": nil,
+		"one":  {finding("a/.devcontainer/devcontainer.json", 1, 1, 1, 2)},
+		"odd": {finding("-", 0, 0, 0, 0), finding("/abs/ä b.json", 3, 1, 2, 1), finding("../up.json", 1, 2, 1, 9),
+			finding("c:x.json", 1, 1, 1, 1)},
 		"twice": {finding("a.json", 1, 1, 1, 2), finding("a.json", 2, 1, 2, 2)},
 	} {
 		out := sarifOf(t, "{\n{\n", findings...)
@@ -154,7 +159,8 @@ func TestExcerpts(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			column := strings.Index(strings.TrimPrefix(tt.source, "\ufeff"), "true") + 1
-			f := diag.Finding{Rule: "SBX402", Severity: diag.SeverityError, File: "f", Line: 1, Column: column, EndLine: 1, EndColumn: column + 4, Message: "m", Hint: "h"}
+			f := diag.Finding{Rule: "SBX402", Severity: diag.SeverityError, File: "f", Line: 1, Column: column, EndLine: 1, EndColumn: column + 4,
+				Message: "m", Hint: "h"}
 			var out bytes.Buffer
 			if err := diag.WriteExcerpts(&out, []diag.Finding{f}, func(string) []byte { return []byte(tt.source) }); err != nil {
 				t.Fatal(err)
@@ -188,7 +194,8 @@ func TestGitHubAnnotations(t *testing.T) {
 	if err := diag.WriteGitHub(&out, []diag.Finding{f}); err != nil {
 		t.Fatal(err)
 	}
-	if want := "::error file=a%2Cb%3Ac%25.json,line=2,endLine=2,col=3,endColumn=5,title=SBX401::100%25 sure::error::x%0Ahint: do, this\n"; out.String() != want {
+	if want := "::error file=a%2Cb%3Ac%25.json,line=2,endLine=2,col=3,endColumn=5,title=SBX401::100%25 " +
+		"sure::error::x%0Ahint: do, this\n"; out.String() != want {
 		t.Errorf("got  %swant %s", out.String(), want)
 	}
 	f.Message = "a\r\n::set-output name=x::y"
@@ -220,7 +227,8 @@ func TestGitHubShowsTheWorstFirst(t *testing.T) {
 			t.Errorf("%d of %q, want %d", got, command, want)
 		}
 	}
-	if !strings.HasPrefix(out.String(), "::error ") || !strings.Contains(out.String(), "\nerror::late:99:1: error: m [SBX401]") || !strings.HasSuffix(out.String(), "::6 more findings are in the log of this step\n") {
+	if !strings.HasPrefix(out.String(), "::error ") || !strings.Contains(out.String(), "\nerror::late:99:1: error: m [SBX401]") ||
+		!strings.HasSuffix(out.String(), "::6 more findings are in the log of this step\n") {
 		t.Errorf("got\n%s", out.String())
 	}
 }

@@ -53,7 +53,8 @@ func TestAnExplicitEngineIsTheOnlyCandidate(t *testing.T) {
 		{"DOCKER_HOST", env("DOCKER_HOST", "tcp://192.0.2.1:2376", "DOCKER_CONFIG", config), "tcp://192.0.2.1:2376"},
 		{"the configured context", env("DOCKER_CONFIG", config), "unix:///home/me/.colima/docker.sock"},
 		{"DOCKER_CONTEXT", env("DOCKER_CONFIG", config, "DOCKER_CONTEXT", "colima"), "unix:///home/me/.colima/docker.sock"},
-		{"CONTAINER_HOST for Podman", env("CONTAINER_HOST", "ssh://core@192.0.2.1/p.sock", RuntimeVariable, "podman"), "ssh://core@192.0.2.1/p.sock"},
+		{"CONTAINER_HOST for Podman", env("CONTAINER_HOST", "ssh://core@192.0.2.1/p.sock", RuntimeVariable, "podman"),
+			"ssh://core@192.0.2.1/p.sock"},
 		{"CONTAINER_HOST for nobody else", env("CONTAINER_HOST", "ssh://core@192.0.2.1/p.sock", "DOCKER_HOST", "unix:///d"), "unix:///d"},
 	} {
 		w, err := find(c.env)
@@ -72,7 +73,8 @@ func TestAnExplicitEngineIsTheOnlyCandidate(t *testing.T) {
 		return text
 	}
 	base := []string{"DOCKER_CONFIG", config, "DOCKER_CONTEXT", "default", "XDG_RUNTIME_DIR", "/run/user/7"}
-	const podman, docker = "unix:///run/user/7/podman/podman.sock unix:///run/podman/podman.sock ", "unix:///var/run/docker.sock unix:///run/user/7/docker.sock "
+	const podman, docker = "unix:///run/user/7/podman/podman.sock unix:///run/podman/podman.sock ", "unix:///var/run/docker.sock " +
+		"unix:///run/user/7/docker.sock "
 	for runtime, want := range map[string]string{"": podman + docker, "auto": podman + docker, "docker": docker, "podman": podman} {
 		if got := hosts(env(append(base, RuntimeVariable, runtime)...)); got != want {
 			t.Errorf("%q: %q, want %q", runtime, got, want)
@@ -99,7 +101,8 @@ func TestAttackAContextThatIsGone(t *testing.T) {
 		{"no such context", `{"currentContext": "far"}`, ""},
 		{"no address", `{"currentContext": "far"}`, `{"Endpoints": {}}`},
 		{"no JSON", `{"currentContext": "far"}`, `{`},
-		{"a certificate that is not checked", `{"currentContext": "far"}`, `{"Endpoints": {"docker": {"Host": "tcp://192.0.2.1:2376", "SkipTLSVerify": true}}}`},
+		{"a certificate that is not checked", `{"currentContext": "far"}`,
+			`{"Endpoints": {"docker": {"Host": "tcp://192.0.2.1:2376", "SkipTLSVerify": true}}}`},
 		{"a configuration that is no JSON", `{`, ""},
 	} {
 		write(filepath.Join(config, "config.json"), c.config)
@@ -173,9 +176,10 @@ func TestRemoteAddresses(t *testing.T) {
 // A socket that this user may not open is no engine that is down: the client
 // says so in words alone, and starting it would not help.
 func TestASocketOfOthersIsNoEngineThatIsDown(t *testing.T) {
-	c, err := client.New(client.WithHost("unix:///there.sock"), client.WithDialContext(func(context.Context, string, string) (net.Conn, error) {
-		return nil, &net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", syscall.EACCES)}
-	}))
+	c, err := client.New(client.WithHost("unix:///there.sock"),
+		client.WithDialContext(func(context.Context, string, string) (net.Conn, error) {
+			return nil, &net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", syscall.EACCES)}
+		}))
 	if err != nil {
 		t.Fatal(err)
 	}

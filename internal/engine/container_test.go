@@ -14,7 +14,9 @@ func TestRemoveAsksAgain(t *testing.T) {
 		message string
 		passes  bool
 	}{
-		{`container c0: driver "overlay2" failed to remove root filesystem: unlinkat /var/lib/docker/overlay2/x/merged: device or resource busy`, true},
+		{
+			`container c0: driver "overlay2" failed to remove root filesystem: unlinkat /var/lib/docker/overlay2/x/merged: ` +
+				`device or resource busy`, true},
 		{"removal of container c0 is already in progress", true},
 		{"container state improper", true},
 		{"permission denied", false},

@@ -67,7 +67,9 @@ func testImage(t *testing.T, e *Engine) string {
 	}
 	var archive bytes.Buffer
 	tw := tar.NewWriter(&archive)
-	for name, data := range map[string][]byte{"Dockerfile": []byte("FROM scratch\nCOPY tool /tool\nENTRYPOINT [\"/tool\"]\nHEALTHCHECK --interval=1s CMD [\"/tool\", \"cat\"]\n"), "tool": program} {
+	for name, data := range map[string][]byte{
+		"Dockerfile": []byte("FROM scratch\nCOPY tool /tool\nENTRYPOINT [\"/tool\"]\nHEALTHCHECK --interval=1s CMD [\"/tool\", \"cat\"]\n"),
+		"tool":       program} {
 		if err := tw.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(data))}); err != nil {
 			t.Fatal(err)
 		}
@@ -167,13 +169,15 @@ func TestContainerOnARealEngine(t *testing.T) {
 	})
 
 	t.Run("exec signal files", func(t *testing.T) {
-		id := create(t, e, Spec{Image: image, Labels: map[string]string{"sbx-engine-test": t.Name()}, Process: Process{Command: []string{"wait"}}})
+		id := create(t, e,
+			Spec{Image: image, Labels: map[string]string{"sbx-engine-test": t.Name()}, Process: Process{Command: []string{"wait"}}})
 		stream, err := e.Attach(ctx, id, false, false)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer stream.Close()
-		if err := e.CopyIn(ctx, id, []File{{Path: "/etc/x", Mode: 0o755}, {Path: "/etc/x/file", Mode: 0o644, Data: []byte("content")}}); err != nil {
+		if err := e.CopyIn(ctx, id,
+			[]File{{Path: "/etc/x", Mode: 0o755}, {Path: "/etc/x/file", Mode: 0o644, Data: []byte("content")}}); err != nil {
 			t.Fatal(err)
 		}
 		exit := e.Wait(ctx, id)
@@ -196,7 +200,8 @@ func TestContainerOnARealEngine(t *testing.T) {
 		}
 		long := bytes.Repeat([]byte("a line\n"), 1<<20)
 		out.Reset()
-		if code, err := e.Run(ctx, id, ExecSpec{Command: []string{"/tool", "cat"}}, long, &out, io.Discard); err != nil || code != 3 || !bytes.Equal(out.Bytes(), long) {
+		if code, err := e.Run(ctx, id, ExecSpec{Command: []string{"/tool", "cat"}}, long, &out, io.Discard); err != nil || code != 3 ||
+			!bytes.Equal(out.Bytes(), long) {
 			t.Errorf("exec ended with %d and printed %d bytes, %v", code, out.Len(), err)
 		}
 		if code, err := e.Run(ctx, id, read, long, io.Discard, io.Discard); err == nil { // it read nothing of that

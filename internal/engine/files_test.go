@@ -32,7 +32,8 @@ func TestAttackABrokenArchiveTakenForAWholeOne(t *testing.T) {
 		return err
 	}
 	pieces := map[string]func(io.Reader) io.Reader{
-		"at once": func(r io.Reader) io.Reader { return r }, "byte by byte": iotest.OneByteReader, "the end with the last bytes": iotest.DataErrReader,
+		"at once": func(r io.Reader) io.Reader { return r }, "byte by byte": iotest.OneByteReader,
+		"the end with the last bytes": iotest.DataErrReader,
 	}
 	for name, in := range pieces {
 		if err := read(in(bytes.NewReader(whole.Bytes()))); err != io.EOF {

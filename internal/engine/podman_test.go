@@ -19,7 +19,8 @@ import (
 
 // podmanInfo is what a Podman of user 0 or another one says about itself.
 func podmanInfo(rootless bool, user int) string {
-	return fmt.Sprintf(`{"host": {"security": {"rootless": %v}, "idMappings": {"uidmap": [{"container_id": 0, "host_id": %d}]}}}`, rootless, user)
+	return fmt.Sprintf(`{"host": {"security": {"rootless": %v}, "idMappings": {"uidmap": [{"container_id": 0, "host_id": %d}]}}}`,
+		rootless, user)
 }
 
 // Podman refuses an owner among the options of a tmpfs; Docker needs it.
@@ -52,7 +53,8 @@ func TestTmpfsOnPodman(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = e.Create(t.Context(), Spec{Image: "i", Storage: Storage{Tmpfs: map[string]string{"/home": "rw,exec,uid=1000,gid=1000,mode=0700,size=4g"}}})
+		_, err = e.Create(t.Context(),
+			Spec{Image: "i", Storage: Storage{Tmpfs: map[string]string{"/home": "rw,exec,uid=1000,gid=1000,mode=0700,size=4g"}}})
 		if got := created.HostConfig.Tmpfs["/home"]; err != nil || got != want {
 			t.Errorf("%s is told %q (%v), want %q", component, got, err, want)
 		}
@@ -140,8 +142,9 @@ func TestLimitsOfRootlessPodman(t *testing.T) {
 
 // A mount with a label of SELinux goes to the engine in the words that can say it, once.
 func TestRelabel(t *testing.T) {
-	s := Spec{Storage: Storage{Mounts: []Mount{{Source: "/a", Target: "/x", Relabel: true}, {Source: "/b", Target: "/y", Relabel: true, ReadOnly: true},
-		{Source: "/c", Target: "/z"}}}}
+	s := Spec{
+		Storage: Storage{Mounts: []Mount{{Source: "/a", Target: "/x", Relabel: true}, {Source: "/b", Target: "/y", Relabel: true, ReadOnly: true},
+			{Source: "/c", Target: "/z"}}}}
 	host := s.hostConfig(nil)
 	if !slices.Equal(host.Binds, []string{"/a:/x:z", "/b:/y:z,ro"}) || len(host.Mounts) != 1 || host.Mounts[0].Source != "/c" {
 		t.Errorf("%q, %+v", host.Binds, host.Mounts)

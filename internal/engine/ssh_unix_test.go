@@ -35,7 +35,8 @@ func TestSSHCommand(t *testing.T) {
 			t.Errorf("%s: %q, %v", address, got, err)
 		}
 	}
-	if got, err := sshCommand("ssh://host/p.sock", true); err != nil || strings.Join(got[7:], " ") != "host podman --url unix:///p.sock system dial-stdio" {
+	if got, err := sshCommand("ssh://host/p.sock", true); err != nil ||
+		strings.Join(got[7:], " ") != "host podman --url unix:///p.sock system dial-stdio" {
 		t.Errorf("%q, %v", got, err)
 	}
 }
@@ -43,7 +44,8 @@ func TestSSHCommand(t *testing.T) {
 // Attack: an address whose user or host is an option of ssh's, which would run a command.
 func TestAttackAnAddressThatIsAnOption(t *testing.T) {
 	for _, address := range []string{
-		"ssh://-oProxyCommand=id", "ssh://-oProxyCommand=id@host", "ssh://%2DoProxyCommand=id@host", "ssh://", "ssh:///path", "ssh://me:secret@host",
+		"ssh://-oProxyCommand=id", "ssh://-oProxyCommand=id@host", "ssh://%2DoProxyCommand=id@host", "ssh://",
+		"ssh:///path", "ssh://me:secret@host",
 	} {
 		if args, err := sshCommand(address, false); err == nil {
 			t.Errorf("%s: %q", address, args)

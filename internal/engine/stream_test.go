@@ -27,7 +27,8 @@ func TestAttachSaysWhyItIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	if _, err := e.Attach(t.Context(), "c0", true, false); err == nil || err.Error() != "attaching to container c0: preparing container c0 for attach: no such device" {
+	if _, err := e.Attach(t.Context(), "c0", true, false); err == nil ||
+		err.Error() != "attaching to container c0: preparing container c0 for attach: no such device" {
 		t.Errorf("it says %v", err)
 	}
 }

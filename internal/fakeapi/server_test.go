@@ -38,12 +38,14 @@ func post(t *testing.T, s *Server, body string, header ...string) (status int, a
 // A repeated request must get the same turn, or claude's own retries would
 // skip steps.
 func TestTurnsFollowToolResultsAndNotRequests(t *testing.T) {
-	s := &Server{Script: Script{Turns: []Turn{{Text: "two at once", Bash: []string{"one", "two"}}, {Bash: []string{"three"}}}, Final: "the end"}}
+	s := &Server{
+		Script: Script{Turns: []Turn{{Text: "two at once", Bash: []string{"one", "two"}}, {Bash: []string{"three"}}}, Final: "the end"}}
 	for _, c := range []struct {
 		results int
 		want    []string
 		stop    string
-	}{{0, []string{"one", "two"}, "tool_use"}, {0, []string{"one", "two"}, "tool_use"}, {2, []string{"three"}, "tool_use"}, {3, nil, "end_turn"}, {9, nil, "end_turn"}} {
+	}{{0, []string{"one", "two"}, "tool_use"}, {0, []string{"one", "two"}, "tool_use"}, {2, []string{"three"}, "tool_use"},
+		{3, nil, "end_turn"}, {9, nil, "end_turn"}} {
 		_, answer, err := post(t, s, conversation(c.results, false))
 		var message struct {
 			Model      string

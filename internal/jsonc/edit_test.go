@@ -77,7 +77,8 @@ func TestApplyMakesAGroupWholeOrNotAtAll(t *testing.T) {
 
 // An edit changes the one thing it is for, and nothing else's value.
 func FuzzEdit(f *testing.F) {
-	for _, s := range []string{`{"a":[1,2,],}`, "\xef\xbb\xbf{\"a\":1}", "{ /*,*/ \"a\" /*,*/ : 1 /*,*/ , // ,\n \"b\": {} }", "{\"a\":{\"a\":1,\"a\":2}}", "{\n\"a\": [\n1 // x\n,\n2]\n}", "{\"a\":1//\n}"} {
+	for _, s := range []string{`{"a":[1,2,],}`, "\xef\xbb\xbf{\"a\":1}", "{ /*,*/ \"a\" /*,*/ : 1 /*,*/ , // ,\n \"b\": {} }",
+		"{\"a\":{\"a\":1,\"a\":2}}", "{\n\"a\": [\n1 // x\n,\n2]\n}", "{\"a\":1//\n}"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {

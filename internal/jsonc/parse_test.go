@@ -40,7 +40,8 @@ func TestSyntaxErrorPosition(t *testing.T) {
 				t.Fatalf("got document %v and %d findings, want one finding: %v", doc, len(findings), findings)
 			}
 			f := findings[0]
-			if f.Rule != tt.rule || f.Line != tt.line || f.Column != tt.column || !strings.Contains(f.Message, tt.message) || f.Severity != diag.SeverityError {
+			if f.Rule != tt.rule || f.Line != tt.line || f.Column != tt.column || !strings.Contains(f.Message, tt.message) ||
+				f.Severity != diag.SeverityError {
 				t.Errorf("got %s %d:%d %q, want %s %d:%d %q", f.Rule, f.Line, f.Column, f.Message, tt.rule, tt.line, tt.column, tt.message)
 			}
 		})
@@ -84,7 +85,8 @@ func TestWellFormed(t *testing.T) {
 // Every node and name must cover the text it came from, whatever stands
 // around it; a finding would otherwise point elsewhere.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{`{"a":[1,2,],}`, "\xef\xbb\xbf{\"a\":1}", "// c\n[]", `"\ud800"`, `{"a":{"a":1,"a":2}}`, "[/*x*/,]", "{\"a\":1} //"} {
+	for _, s := range []string{`{"a":[1,2,],}`, "\xef\xbb\xbf{\"a\":1}", "// c\n[]", `"\ud800"`, `{"a":{"a":1,"a":2}}`,
+		"[/*x*/,]", "{\"a\":1} //"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {

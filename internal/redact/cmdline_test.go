@@ -167,7 +167,8 @@ func TestCommandLineIsCutBehindRedaction(t *testing.T) {
 }
 
 func TestSecretsOf(t *testing.T) {
-	got := SecretsOf([]string{"PATH=/bin", "NPM_TOKEN=a", "DB_PASSWORD=b", "OPENAI_API_KEY=c", "SSH_KEY=d", "KEYBOARD=us", "HOME=/", "EMPTY_TOKEN="})
+	got := SecretsOf([]string{"PATH=/bin", "NPM_TOKEN=a", "DB_PASSWORD=b", "OPENAI_API_KEY=c", "SSH_KEY=d", "KEYBOARD=us",
+		"HOME=/", "EMPTY_TOKEN="})
 	if !slices.Equal(got, []string{"a", "b", "c", "d"}) {
 		t.Errorf("%q", got)
 	}

@@ -55,7 +55,8 @@ func TestASecretIsFoundInEveryForm(t *testing.T) {
 			t.Errorf("%s: %v", name, found)
 			continue
 		}
-		if left := text[:found[0].At] + text[found[0].At+found[0].Size:]; !strings.HasPrefix(left, "before abc\n") || !strings.HasSuffix(left, "\nafter") ||
+		if left := text[:found[0].At] + text[found[0].At+found[0].Size:]; !strings.HasPrefix(left, "before abc\n") ||
+			!strings.HasSuffix(left, "\nafter") ||
 			strings.Contains(left, "7f3a") {
 			t.Errorf("%s: left %q", name, left)
 		}

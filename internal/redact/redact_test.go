@@ -95,7 +95,8 @@ func TestFlow(t *testing.T) {
 	}
 	_, _ = io.WriteString(w, " ")
 	b.Reset()
-	for _, form := range []string{key, hex.EncodeToString([]byte(key)), base64.StdEncoding.EncodeToString([]byte(key + "=="))[:68], "(short)"} {
+	for _, form := range []string{key, hex.EncodeToString([]byte(key)),
+		base64.StdEncoding.EncodeToString([]byte(key + "=="))[:68], "(short)"} {
 		for i := range form + " " {
 			_, _ = io.WriteString(w, (form + " ")[i:i+1])
 		}
@@ -191,7 +192,8 @@ func FuzzAnyChunkingAgreesWithTheNaiveTwin(f *testing.F) {
 }
 
 func BenchmarkWriter(b *testing.B) {
-	text := []byte(strings.Repeat(`data: {"type":"content_block_delta","delta":{"type":"text_delta","text":"some ordinary words"}}`+"\n\n", 1000))
+	text := []byte(
+		strings.Repeat(`data: {"type":"content_block_delta","delta":{"type":"text_delta","text":"some ordinary words"}}`+"\n\n", 1000))
 	w := New(Options{Secrets: []string{key}, Patterns: true}).Writer(io.Discard)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
@@ -254,7 +256,8 @@ func TestAttackLinesCutASecret(t *testing.T) {
 					if !strings.Contains(string(whole), key) {
 						t.Fatalf("%q is no text with the secret", whole)
 					}
-					if strings.Contains(string(shown), key) || strings.Contains(string(shown), key[3:]) || strings.Contains(string(shown), key[:len(key)-3]) {
+					if strings.Contains(string(shown), key) || strings.Contains(string(shown), key[3:]) ||
+						strings.Contains(string(shown), key[:len(key)-3]) {
 						t.Fatalf("%d before, %d wide, %q: %q became %q", before, width, end, strings.Join(lines, end), got)
 					}
 				}

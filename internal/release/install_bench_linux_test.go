@@ -142,7 +142,8 @@ func BenchmarkActionInstall(b *testing.B) {
 				b.Fatal(err)
 			}
 			started := time.Now()
-			outputs := s.step(s.install(), []string{"action", "run"}, "SBX_DEVC_UPSTREAM="+model.URL, "SBX_RUN_ID=gha-benchmark", "GITHUB_WORKSPACE="+project,
+			outputs := s.step(s.install(), []string{"action", "run"}, "SBX_DEVC_UPSTREAM="+model.URL, "SBX_RUN_ID=gha-benchmark",
+				"GITHUB_WORKSPACE="+project,
 				"INPUT_PROMPT=Say something.", "INPUT_ANTHROPIC_API_KEY=sk-ant-api03-scripted-model-without-a-key")
 			if !strings.Contains(outputs, "success") {
 				b.Fatal(outputs)

@@ -84,7 +84,8 @@ func TestThePersonsInstallScript(t *testing.T) {
 		dir := filepath.Join(home, "other")
 		out, err := run(string(text), mirror, dir)
 		left, _ := os.ReadDir(dir)
-		if err == nil || !strings.HasPrefix(out, "sbx-devc: error: ") || !strings.Contains(out, want) || !strings.Contains(out, "sbx-devc: hint: ") || len(left) > 0 {
+		if err == nil || !strings.HasPrefix(out, "sbx-devc: error: ") || !strings.Contains(out, want) ||
+			!strings.Contains(out, "sbx-devc: hint: ") || len(left) > 0 {
 			t.Errorf("%v, left %v: %s", err, left, out)
 		}
 	}
@@ -105,7 +106,8 @@ func TestTheManifestsNameTheirFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"sbx-devc-linux-amd64", "sbx-devc-linux-arm64", "sbx-devc-darwin-amd64", "sbx-devc-darwin-arm64", "sbx-devc-man.tar.gz"} {
+	for _, name := range []string{"sbx-devc-linux-amd64", "sbx-devc-linux-arm64", "sbx-devc-darwin-amd64", "sbx-devc-darwin-arm64",
+		"sbx-devc-man.tar.gz"} {
 		_, after, ok := strings.Cut(string(formula), `url "`+place+name+`"`)
 		if !ok || !strings.HasPrefix(strings.TrimSpace(after), `sha256 "`+sum(name)+`"`) {
 			t.Errorf("the formula lacks %s: %s", name, formula)
@@ -120,11 +122,13 @@ func TestTheManifestsNameTheirFiles(t *testing.T) {
 		err = json.Unmarshal(text, &manifest)
 	}
 	const windows = "sbx-devc-windows-amd64.exe"
-	if got := manifest.Architecture["64bit"]; err != nil || manifest.Version != "1.2.3" || got.URL != place+windows+"#/sbx-devc.exe" || got.Hash != sum(windows) {
+	if got := manifest.Architecture["64bit"]; err != nil || manifest.Version != "1.2.3" || got.URL != place+windows+"#/sbx-devc.exe" ||
+		got.Hash != sum(windows) {
 		t.Errorf("%v: %s", err, text)
 	}
 	for _, name := range []string{"sbx-devc.rb", "sbx-devc.json", "install.sh"} {
-		if text, err := os.ReadFile(filepath.Join(folder, name)); err != nil || strings.Contains(string(text), "@SHA256") || strings.Contains(string(text), "@VERSION") {
+		if text, err := os.ReadFile(filepath.Join(folder, name)); err != nil || strings.Contains(string(text), "@SHA256") ||
+			strings.Contains(string(text), "@VERSION") {
 			t.Errorf("%s is not filled in, %v", name, err)
 		}
 	}

@@ -47,7 +47,8 @@ func newProject(t *testing.T) *project {
 		t.Fatal(err)
 	}
 	gh := "#!/bin/sh\necho \"$*\" >>'" + p.log + "'\ncase $2 in view) cat '" + p.log + ".state' 2>/dev/null ;; esac\n"
-	for name, text := range map[string]string{"project/scripts/release": string(script), "bin/gh": gh, "dist/file": "x", "dist/SHA256SUMS": "sum  file\n"} {
+	for name, text := range map[string]string{"project/scripts/release": string(script), "bin/gh": gh, "dist/file": "x",
+		"dist/SHA256SUMS": "sum  file\n"} {
 		name = filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
@@ -113,7 +114,8 @@ func TestReleasesMoveTheirNames(t *testing.T) {
 	} {
 		calls, moves := p.release(c.version)
 		want := "release view v" + c.version + " --json isDraft --jq .isDraft\nrelease create v" + c.version +
-			" --draft --verify-tag --generate-notes" + c.flags + " ../dist/SHA256SUMS ../dist/file\nrelease edit v" + c.version + " --draft=false --latest=" + c.latest + "\n"
+			" --draft --verify-tag --generate-notes" + c.flags + " ../dist/SHA256SUMS ../dist/file\nrelease edit v" + c.version +
+			" --draft=false --latest=" + c.latest + "\n"
 		if calls != want || moves != c.moves {
 			t.Errorf("%s: gh\n%smoves\n%s", c.version, calls, moves)
 		}

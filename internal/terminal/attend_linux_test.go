@@ -69,11 +69,13 @@ func TestAttendPassesStreamsSizesAndCodes(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != 4 || out.String() != "some words" {
 		t.Errorf("%d %q", code, out)
 	}
-	cmd, _, remote, out = attended(t, "tty", "sh", "-c", "until stty size | grep '33 77'; do sleep 0.01; done; read x; test -t 0 && echo \"<$x>\"; kill -TERM $$")
+	cmd, _, remote, out = attended(t, "tty", "sh", "-c",
+		"until stty size | grep '33 77'; do sleep 0.01; done; read x; test -t 0 && echo \"<$x>\"; kill -TERM $$")
 	_ = remote.Resize(Size{77, 33})
 	_, _ = remote.Write([]byte("typed\r"))
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != 128+15 || !strings.Contains(out.String(), "33 77") || !strings.Contains(out.String(), "<typed>") {
+	if code := cmd.ProcessState.ExitCode(); code != 128+15 || !strings.Contains(out.String(), "33 77") ||
+		!strings.Contains(out.String(), "<typed>") {
 		t.Errorf("%d %q", code, out)
 	}
 }

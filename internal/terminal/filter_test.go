@@ -19,9 +19,11 @@ func filtered(pieces ...string) (string, *Filter) {
 // Everything that Claude Code 2.1.329, bash, vim and less write to draw passes as it is.
 func TestWhatDrawsPasses(t *testing.T) {
 	for _, s := range []string{
-		"plain text, ü, 漢字, 👩‍💻\r\n\tx\b\a", "\x1b[38;2;215;119;87m▐▛\x1b[48;5;16m\x1b[4:3m\x1b[m", "\x1b[2J\x1b[H\x1b[12G\x1b[80C\x1b[22B\x1b[K\x1b[40;1H",
+		"plain text, ü, 漢字, 👩‍💻\r\n\tx\b\a", "\x1b[38;2;215;119;87m▐▛\x1b[48;5;16m\x1b[4:3m\x1b[m",
+		"\x1b[2J\x1b[H\x1b[12G\x1b[80C\x1b[22B\x1b[K\x1b[40;1H",
 		"\x1b[?1049h\x1b[?25l\x1b[?1000h\x1b[?1002h\x1b[?1003h\x1b[?1006h\x1b[?1004h\x1b[?2004h\x1b[?2031h\x1b[?2026h",
-		"\x1b7\x1b[r\x1b8\x1b[?7h\x1b(B\x0f\x1b[>4m\x1b[>1u\x1b[>4;2m\x1b[=5u\x1b[<u\x1b[2 q", "\x1b(0lqk\x1b(B\x1b[5L\x1b[2M\x1b[3@\x1b[4P\x1b[10X\x1b[2S\x1b[1T\x1b[20b",
+		"\x1b7\x1b[r\x1b8\x1b[?7h\x1b(B\x0f\x1b[>4m\x1b[>1u\x1b[>4;2m\x1b[=5u\x1b[<u\x1b[2 q",
+		"\x1b(0lqk\x1b(B\x1b[5L\x1b[2M\x1b[3@\x1b[4P\x1b[10X\x1b[2S\x1b[1T\x1b[20b",
 		"\x1b=\x1b>\x1bM\x1b[4h\x1b[4l\x1b[1;24r\x1b[s\x1b[u", "\x1b[c\x1b[?u",
 	} {
 		if got, _ := filtered(s); got != s {
@@ -37,15 +39,21 @@ func TestAttackTheTerminalActsForTheProgram(t *testing.T) {
 		"writes the clipboard": "\x1b]52;c;cm0gLXJmIH4=\a", "reads the clipboard": "\x1b]52;c;?\x1b\\",
 		"sets the title": "\x1b]0;root@host\a", "has the title typed": "\x1b[21t", "asks for a colour that it has set": "\x1b]10;?\a",
 		"asks for a setting": "\x1bP$qm\x1b\\", "asks for a capability": "\x1bP+q544e\x1b\\", "defines keys": "\x1bP1;1|17/6c73\x1b\\",
-		"shows another target than a link's text": "\x1b]8;;https://evil.example/?secret\x1b\\", "notifies": "\x1b]9;click me\a\x1b]777;notify;a;b\a",
+		"shows another target than a link's text": "\x1b]8;;https://evil.example/?secret\x1b\\",
+		"notifies":                "\x1b]9;click me\a\x1b]777;notify;a;b\a",
 		"has iTerm2 write a file": "\x1b]1337;File=name=eA==;inline=0:aGk=\a", "has kitty read a file": "\x1b_Gt=f,f=100;L2V0Yy9wYXNzd2Q=\x1b\\",
 		"runs a tmux command": "\x1bPtmux;\x1b\x1b]52;c;eA==\a\x1b\\", "runs a screen command": "\x1bkls\x1b\\", "marks a prompt": "\x1b]133;A\a",
-		"asks for a report": "\x1b[5n\x1b[6n\x1b[?6n\x1b[>c\x1b[=c\x1b[>q\x1b[x\x1b[?1$p\x1b[?996n", "reads the screen back": "\x1b[1;1;1;1;80;24*y",
-		"prints": "\x1b[i\x1b[5i\x1b[?5i", "moves and resizes the window": "\x1b[8;10;10t\x1b[3;0;0t\x1b[2t\x1b[18t", "resets the terminal": "\x1bc",
-		"deletes what was there before": "\x1b[3J\x1b[03J\x1b[2;3J\x1b[?3J\x1b[3:1J\x1b[?2;3J", "asks who it is": "\x05\x1bZ", "waits for an answer to mouse tracking": "\x1b[1;1;1;1;1T\x1b[?1001h",
-		"changes the columns": "\x1b[?3h\x1b[?40h", "changes the alphabet": "\x1b%G\x1bn\x1b#8\x1b(K", "C1 in UTF-8": "\u009b21t\u009d52;c;eA==\u009c\u0090q\u009c",
+		"asks for a report":     "\x1b[5n\x1b[6n\x1b[?6n\x1b[>c\x1b[=c\x1b[>q\x1b[x\x1b[?1$p\x1b[?996n",
+		"reads the screen back": "\x1b[1;1;1;1;80;24*y",
+		"prints":                "\x1b[i\x1b[5i\x1b[?5i", "moves and resizes the window": "\x1b[8;10;10t\x1b[3;0;0t\x1b[2t\x1b[18t",
+		"resets the terminal":           "\x1bc",
+		"deletes what was there before": "\x1b[3J\x1b[03J\x1b[2;3J\x1b[?3J\x1b[3:1J\x1b[?2;3J", "asks who it is": "\x05\x1bZ",
+		"waits for an answer to mouse tracking": "\x1b[1;1;1;1;1T\x1b[?1001h",
+		"changes the columns":                   "\x1b[?3h\x1b[?40h", "changes the alphabet": "\x1b%G\x1bn\x1b#8\x1b(K",
+		"C1 in UTF-8": "\u009b21t\u009d52;c;eA==\u009c\u0090q\u009c",
 		"C1 as bytes": "\x9b\x9d\x90", "is busy for long": "\x1b[999999999b", "hides in controls": "\x1b\x00]\x00" + "0;t\a\x1b]\n0;t\a",
-		"a text that reads otherwise": "\u202e\u2066\u2069", "stops the line": "\x11\x13", "goes back to a mode that was saved": "\x1b[?1000s\x1b[?1000r",
+		"a text that reads otherwise": "\u202e\u2066\u2069", "stops the line": "\x11\x13",
+		"goes back to a mode that was saved":     "\x1b[?1000s\x1b[?1000r",
 		"takes away the shell's reports of keys": "\x1b[<u\x1b[<9u", "changes what modified keys type": "\x1b[>1;3m\x1b[>2;3m\x1b[>4;1f\x1b[>4n",
 		"moves tab stops": "\x1b[3g\x1bH\x1b[?5W", "changes what differs between terminals": "\x1b[?8l\x1b[?12l\x1b[?67h\x1b[?1007l\x1b[?2027h",
 		"sets margins": "\x1b[?69h\x1b[2;5s", "colours the palette": "\x1b]4;1;red\a\x1b]10;#000\a\x1b]11;#000\a\x1b]104\a\x1b]P0000000\a",
@@ -84,7 +92,8 @@ func TestTheClipboardIsWrittenWhenTheUserAllows(t *testing.T) {
 // first is.
 func TestModesAreUndone(t *testing.T) {
 	for s, want := range map[string][2]string{
-		"\x1b[?1049h\x1b[?25l\x1b[?1000h\x1b[?2004h": {"\x1b[?25l\x1b[?1000h\x1b[?1049h\x1b[?2004h", "\x1b[?2004l\x1b[?1049l\x1b[?1000l\x1b[?25h"},
+		"\x1b[?1049h\x1b[?25l\x1b[?1000h\x1b[?2004h": {"\x1b[?25l\x1b[?1000h\x1b[?1049h\x1b[?2004h",
+			"\x1b[?2004l\x1b[?1049l\x1b[?1000l\x1b[?25h"},
 		"\x1b[?25l\x1b[?25h\x1b[?1;2004h\x1b[?2004l": {"\x1b[?1h", "\x1b[?1l"},
 		"\x1b[>1u\x1b[>5u\x1b[<u\x1b[>4;2m\x1b[3 q":  {"\x1b[>1u\x1b[>4;2m\x1b[3 q", "\x1b[<u\x1b[>4m\x1b[0 q"},
 		"\x1b[31mred": {"", "\x1b[m"}, "\x1b[31mred\x1b[0m": {"", ""},
@@ -133,7 +142,8 @@ func TestAttackAModeOutlivesTheProgram(t *testing.T) {
 // Whatever a program writes, in whatever pieces, the terminal gets text and sequences of
 // the allowlist, which pass again as they are, and a bounded state.
 func FuzzFilter(f *testing.F) {
-	for _, s := range []string{"a\x1b[31mb", "\x1b]0;t\ax", "\x1bP\x1b[31m\x1b\\", "\xe6\xbc\xa2\xe6\x1b[c", "\x1b[\x1b[?1049h\x9b", "\x1b(\x1b(0", "\x1b[>1u\x1b[=3u"} {
+	for _, s := range []string{"a\x1b[31mb", "\x1b]0;t\ax", "\x1bP\x1b[31m\x1b\\", "\xe6\xbc\xa2\xe6\x1b[c", "\x1b[\x1b[?1049h\x9b",
+		"\x1b(\x1b(0", "\x1b[>1u\x1b[=3u"} {
 		f.Add(s, 3)
 	}
 	for _, s := range outliving {
@@ -157,7 +167,8 @@ func FuzzFilter(f *testing.F) {
 				t.Fatalf("%q passes in %q", bad, whole)
 			}
 		}
-		if len(whole) > 6*len(s) || cap(filter.seq) > 2*maxClipboard || len(filter.modes.keys.flags[0])+len(filter.modes.keys.flags[1]) > 2*maxKeyboard {
+		if len(whole) > 6*len(s) || cap(filter.seq) > 2*maxClipboard ||
+			len(filter.modes.keys.flags[0])+len(filter.modes.keys.flags[1]) > 2*maxKeyboard {
 			t.Fatal("more is kept or written than came")
 		}
 		undo := filter.Undo()

@@ -90,7 +90,8 @@ func asClient() error {
 
 // terminalFlags is the state of a terminal as tmux tells it.
 const terminalFlags = "#{alternate_on} #{cursor_flag} #{insert_flag} #{keypad_cursor_flag} #{keypad_flag} " +
-	"#{mouse_any_flag} #{mouse_sgr_flag} #{mouse_utf8_flag} #{origin_flag} #{wrap_flag} #{scroll_region_upper}-#{scroll_region_lower} #{pane_tabs}"
+	"#{mouse_any_flag} #{mouse_sgr_flag} #{mouse_utf8_flag} #{origin_flag} #{wrap_flag} " +
+	"#{scroll_region_upper}-#{scroll_region_lower} #{pane_tabs}"
 
 // A real terminal is as it was before on every way out, after a program that has changed
 // all of it: its flags, its line discipline, letters and alphabet. Without the Client

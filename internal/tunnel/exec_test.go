@@ -86,7 +86,8 @@ func TestRealExecCarriesParallelBodiesAndEvents(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	t.Logf("50 parallel bodies of 1 MiB, echoed: %s (%s with the exec)", strings.TrimSpace(string(out)), time.Since(begin).Round(time.Millisecond))
+	t.Logf("50 parallel bodies of 1 MiB, echoed: %s (%s with the exec)", strings.TrimSpace(string(out)),
+		time.Since(begin).Round(time.Millisecond))
 	out, err = exec.CommandContext(patience(t), docker, "exec", id, "/guest", "events").CombinedOutput()
 	if err != nil || string(out) != "data: 0\n\ndata: 1\n\ndata: 2\n\n" {
 		t.Errorf("events: %v %q", err, out)

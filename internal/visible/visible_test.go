@@ -9,7 +9,8 @@ import (
 // Attack: the agent writes to claude's standard error what moves the cursor up,
 // deletes our report, sets the clipboard or the title, or looks like a line of ours.
 func TestTheAgentsTextCannotDriveTheTerminal(t *testing.T) {
-	attack := "hello\x1b[2A\x1b[J\nsbx-devc: no host was refused\n\x1b]52;c;ZXZpbA==\x07\rover\n\u009b31m c1 \xff\xe2\x80 \u202ebidi\u2028\tübung 世界\x00\x7f\n\nlast"
+	attack := "hello\x1b[2A\x1b[J\nsbx-devc: no host was refused\n\x1b]52;c;ZXZpbA==\x07\rover\n" +
+		"\u009b31m c1 \xff\xe2\x80 \u202ebidi\u2028\tübung 世界\x00\x7f\n\nlast"
 	want := "claude: hello\\x1b[2A\\x1b[J\nclaude: sbx-devc: no host was refused\nclaude: \\x1b]52;c;ZXZpbA==\\a\\rover\n" +
 		"claude: \\u009b31m c1 \\xff\\xe2\\x80 \\u202ebidi\\u2028\tübung 世界\\x00\\x7f\nclaude: \nclaude: last\n"
 	for size := 1; size <= len(attack); size++ {

@@ -17,7 +17,8 @@ import (
 func TestNothingChangedIsNothing(t *testing.T) {
 	p := newProject(t)
 	p.write("untracked.txt", "one\n")
-	p.run(`cat Makefile >/dev/null; git status >/dev/null; touch -a README.md; chmod 600 src/main.go; chmod 644 src/main.go; cp untracked.txt x; mv x untracked.txt`)
+	p.run(`cat Makefile >/dev/null; git status >/dev/null; touch -a README.md; chmod 600 src/main.go; chmod 644 src/main.go; ` +
+		`cp untracked.txt x; mv x untracked.txt`)
 	for _, c := range p.set.Changes {
 		if c.Class != obeyed.None || !strings.HasPrefix(c.Path, ".git") { // git's index, which status refreshed
 			t.Errorf("shown without reason: %+v", c)
@@ -105,22 +106,31 @@ func TestAttackBlindGit(t *testing.T) {
 		silent  bool   // git status and git diff say nothing
 		changed string // "" = Makefile
 	}{
-		"skip-worktree":           {script: evil + `git update-index --skip-worktree Makefile`, silent: true},
-		"assume-unchanged":        {script: evil + `git update-index --assume-unchanged Makefile`, silent: true},
-		"info/exclude":            {script: `echo 'import os' > conftest.py; echo conftest.py >> .git/info/exclude`, silent: true, changed: "conftest.py"},
-		".gitignore":              {script: `echo 'import os' > conftest.py; printf 'conftest.py\n.gitignore\n' > .gitignore`, silent: true, changed: "conftest.py"},
-		"attribute -diff":         {script: evil + `echo 'Makefile -diff' > .git/info/attributes`},
-		"attribute binary":        {script: evil + `echo 'Makefile binary' > .gitattributes`},
-		"textconv":                {script: evil + `echo 'Makefile diff=x' > .gitattributes; git config diff.x.textconv 'true'`},
-		"filter":                  {script: evil + `echo 'Makefile filter=x' > .git/info/attributes; git config filter.x.clean "git cat-file blob HEAD:Makefile"; git config filter.x.smudge cat; git add Makefile`, silent: true},
-		"working-tree-encoding":   {script: evil + `echo 'Makefile working-tree-encoding=UTF-16' > .gitattributes`},
-		"mtime set back":          {script: `printf 'all:\n\techo BUILT\n' > Makefile; touch -r README.md Makefile; git update-index --skip-worktree Makefile`, silent: true},
-		"commit and replace":      {script: evil + `git add -A; git commit -qm evil; git replace HEAD HEAD^ 2>/dev/null || git replace -f HEAD HEAD^`},
+		"skip-worktree":    {script: evil + `git update-index --skip-worktree Makefile`, silent: true},
+		"assume-unchanged": {script: evil + `git update-index --assume-unchanged Makefile`, silent: true},
+		"info/exclude": {script: `echo 'import os' > conftest.py; echo conftest.py >> .git/info/exclude`, silent: true,
+			changed: "conftest.py"},
+		".gitignore": {script: `echo 'import os' > conftest.py; printf 'conftest.py\n.gitignore\n' > .gitignore`, silent: true,
+			changed: "conftest.py"},
+		"attribute -diff":  {script: evil + `echo 'Makefile -diff' > .git/info/attributes`},
+		"attribute binary": {script: evil + `echo 'Makefile binary' > .gitattributes`},
+		"textconv":         {script: evil + `echo 'Makefile diff=x' > .gitattributes; git config diff.x.textconv 'true'`},
+		"filter": {
+			script: evil +
+				`echo 'Makefile filter=x' > .git/info/attributes; git config filter.x.clean "git cat-file blob HEAD:Makefile"; ` +
+				`git config filter.x.smudge cat; git add Makefile`, silent: true},
+		"working-tree-encoding": {script: evil + `echo 'Makefile working-tree-encoding=UTF-16' > .gitattributes`},
+		"mtime set back": {
+			script: `printf 'all:\n\techo BUILT\n' > Makefile; touch -r README.md Makefile; git update-index --skip-worktree Makefile`,
+			silent: true},
+		"commit and replace": {
+			script: evil + `git add -A; git commit -qm evil; git replace HEAD HEAD^ 2>/dev/null || git replace -f HEAD HEAD^`},
 		"commit and reset --soft": {script: evil + `git commit -qam evil`, silent: true},
-		"fsmonitor and untracked": {script: evil + `git config core.fsmonitor "echo"; git config core.untrackedCache true; git config status.showUntrackedFiles no`},
-		"core.worktree":           {script: evil + `mkdir /tmp/elsewhere-$$; git config core.worktree /tmp/elsewhere-$$; rmdir /tmp/elsewhere-$$`},
-		"no repository any more":  {script: evil + `mv .git .hidden`},
-		"an index of no form":     {script: evil + `echo rubbish > .git/index`},
+		"fsmonitor and untracked": {
+			script: evil + `git config core.fsmonitor "echo"; git config core.untrackedCache true; git config status.showUntrackedFiles no`},
+		"core.worktree":          {script: evil + `mkdir /tmp/elsewhere-$$; git config core.worktree /tmp/elsewhere-$$; rmdir /tmp/elsewhere-$$`},
+		"no repository any more": {script: evil + `mv .git .hidden`},
+		"an index of no form":    {script: evil + `echo rubbish > .git/index`},
 		"objects that lie": {script: `printf 'all:\n\techo evil1\n' > Makefile
 b=$(git rev-parse HEAD:Makefile); f=.git/objects/$(echo $b | cut -c1-2)/$(echo $b | cut -c3-)
 e=$(git hash-object -w Makefile); chmod u+w $f; cp -f .git/objects/$(echo $e | cut -c1-2)/$(echo $e | cut -c3-) $f`},
@@ -182,27 +192,35 @@ func TestAttackTricksWithFiles(t *testing.T) {
 		kind   Kind
 		text   string
 	}{
-		"same size, times set back":   {`printf 'all:\n\techo BUILT\n' > Makefile; touch -d '2001-01-01' Makefile`, "Makefile", Changed, "+\techo BUILT"},
-		"same size, times as before":  {`cp -p Makefile /tmp/ref-$$; printf 'all:\n\techo BUILT\n' > Makefile; touch -r /tmp/ref-$$ Makefile; rm /tmp/ref-$$`, "Makefile", Changed, "+\techo BUILT"},
-		"another file in its place":   {`printf 'all:\n\techo BUILT\n' > x; touch -r Makefile x; mv x Makefile`, "Makefile", Changed, "+\techo BUILT"},
-		"renamed over":                {`mv src/main.go src/keep.go; mv src/util.go src/main.go; mv src/keep.go src/util.go`, "src/main.go", Changed, "-func main() {}"},
-		"a link in a file's place":    {`rm Makefile; ln -s /etc/passwd Makefile`, "Makefile", Type, "+/etc/passwd"},
-		"a link in a folder's place":  {`mv src real; ln -s real src`, "src", Type, "+real"},
-		"a folder in a file's place":  {`rm Makefile; mkdir Makefile; echo evil > Makefile/x`, "Makefile/x", Added, "+evil"},
-		"written by another name":     {`ln Makefile other; printf 'all:\n\techo BUILT\n' > other; rm other`, "Makefile", Changed, "+\techo BUILT"},
-		"a second name stays":         {`ln Makefile other`, "other", Added, "+\techo built"},
-		"a pipe":                      {`mkfifo pipe`, "pipe", Added, ""},
-		"a pipe in a file's place":    {`rm Makefile; mkfifo Makefile`, "Makefile", Type, ""},
-		"setuid":                      {`chmod 4755 Makefile`, "Makefile", Mode, ""},
-		"a folder's mode":             {`chmod 777 src`, "src", Mode, ""},
-		"the project's own mode":      {`chmod 777 .`, ".", Mode, ""},
-		"huge and sparse":             {`truncate -s 1T huge; truncate -s 1T Makefile`, "huge", Added, "too large to show"},
-		"huge and sparse, a changed":  {`truncate -s 1T Makefile`, "Makefile", Changed, "too large to show"},
-		"binary":                      {`printf 'a\000b' > Makefile`, "Makefile", Changed, "Binary files a/Makefile and b/Makefile differ"},
-		"unreadable":                  {`echo evil > x; chmod 000 x`, "x", Added, ""},
-		"a name with a line end":      {`echo x > "$(printf 'a\n+evil\033[2J\342\200\256.go')"`, "a\n+evil\x1b[2J\u202e.go", Added, `"b/a\n+evil\033[2J\342\200\256.go"`},
-		"a name that is no UTF-8":     {`echo x > "$(printf 'a\377b')"`, "a\xffb", Added, `"b/a\377b"`},
-		"a name like a patch":         {`mkdir "$(printf 'x\n--- a')"; echo x > "$(printf 'x\n--- a/Makefile')"`, "x\n--- a/Makefile", Added, `"b/x\n--- a/Makefile"`},
+		"same size, times set back": {`printf 'all:\n\techo BUILT\n' > Makefile; touch -d '2001-01-01' Makefile`, "Makefile",
+			Changed, "+\techo BUILT"},
+		"same size, times as before": {
+			`cp -p Makefile /tmp/ref-$$; printf 'all:\n\techo BUILT\n' > Makefile; touch -r /tmp/ref-$$ Makefile; rm /tmp/ref-$$`, "Makefile",
+			Changed, "+\techo BUILT"},
+		"another file in its place": {`printf 'all:\n\techo BUILT\n' > x; touch -r Makefile x; mv x Makefile`, "Makefile",
+			Changed, "+\techo BUILT"},
+		"renamed over": {`mv src/main.go src/keep.go; mv src/util.go src/main.go; mv src/keep.go src/util.go`, "src/main.go",
+			Changed, "-func main() {}"},
+		"a link in a file's place":   {`rm Makefile; ln -s /etc/passwd Makefile`, "Makefile", Type, "+/etc/passwd"},
+		"a link in a folder's place": {`mv src real; ln -s real src`, "src", Type, "+real"},
+		"a folder in a file's place": {`rm Makefile; mkdir Makefile; echo evil > Makefile/x`, "Makefile/x", Added, "+evil"},
+		"written by another name": {`ln Makefile other; printf 'all:\n\techo BUILT\n' > other; rm other`, "Makefile",
+			Changed, "+\techo BUILT"},
+		"a second name stays":        {`ln Makefile other`, "other", Added, "+\techo built"},
+		"a pipe":                     {`mkfifo pipe`, "pipe", Added, ""},
+		"a pipe in a file's place":   {`rm Makefile; mkfifo Makefile`, "Makefile", Type, ""},
+		"setuid":                     {`chmod 4755 Makefile`, "Makefile", Mode, ""},
+		"a folder's mode":            {`chmod 777 src`, "src", Mode, ""},
+		"the project's own mode":     {`chmod 777 .`, ".", Mode, ""},
+		"huge and sparse":            {`truncate -s 1T huge; truncate -s 1T Makefile`, "huge", Added, "too large to show"},
+		"huge and sparse, a changed": {`truncate -s 1T Makefile`, "Makefile", Changed, "too large to show"},
+		"binary":                     {`printf 'a\000b' > Makefile`, "Makefile", Changed, "Binary files a/Makefile and b/Makefile differ"},
+		"unreadable":                 {`echo evil > x; chmod 000 x`, "x", Added, ""},
+		"a name with a line end": {`echo x > "$(printf 'a\n+evil\033[2J\342\200\256.go')"`, "a\n+evil\x1b[2J\u202e.go", Added,
+			`"b/a\n+evil\033[2J\342\200\256.go"`},
+		"a name that is no UTF-8": {`echo x > "$(printf 'a\377b')"`, "a\xffb", Added, `"b/a\377b"`},
+		"a name like a patch": {`mkdir "$(printf 'x\n--- a')"; echo x > "$(printf 'x\n--- a/Makefile')"`, "x\n--- a/Makefile", Added,
+			`"b/x\n--- a/Makefile"`},
 		"an empty file":               {`: > empty`, "empty", Added, "diff --git a/empty b/empty\nnew file mode 100644\n"},
 		"a folder without permission": {`mkdir closed; echo evil > closed/x; chmod 000 closed`, "closed", Added, ""},
 	} {
@@ -240,7 +258,8 @@ echo source > app/main.go; echo node_modules > .gitignore`)
 	if !modules.Folded || modules.Files < 1500 || !strings.Contains(modules.Note, "1 file that builds and CI obey") {
 		t.Errorf("node_modules is %+v", modules)
 	}
-	for rel, class := range map[string]obeyed.Class{"node_modules/pkg/.envrc": obeyed.Shell, "node_modules/pkg/.vscode/tasks.json": obeyed.Editor, "node_modules/pkg/lib/inner/.git": obeyed.Git} {
+	for rel, class := range map[string]obeyed.Class{"node_modules/pkg/.envrc": obeyed.Shell,
+		"node_modules/pkg/.vscode/tasks.json": obeyed.Editor, "node_modules/pkg/lib/inner/.git": obeyed.Git} {
 		if c := p.find(rel); c.Class != class {
 			t.Errorf("%s: got class %q, want %q", rel, c.Class, class)
 		}
@@ -261,12 +280,14 @@ func TestAttackHideAmongPackages(t *testing.T) {
 	p.sh("echo '{}' >package.json")
 	p.take()
 	p.sh(`
-for d in $(seq 100 150); do mkdir -p node_modules/$d web/vendor/$d; echo '{}' >node_modules/$d/package.json; echo all: >web/vendor/$d/Makefile; done
+for d in $(seq 100 150); do mkdir -p node_modules/$d web/vendor/$d; echo '{}' >node_modules/$d/package.json; echo all: ` +
+		`>web/vendor/$d/Makefile; done
 for d in 101 102 103 104 105 106 107; do mkdir node_modules/$d/.vscode; echo evil >node_modules/$d/.vscode/tasks.json; done
 echo evil >package.json; mkdir web/a; for d in 1 2 3 4 5 6 7; do mkdir web/a/$d; echo all: >web/a/$d/Makefile; done`)
 	p.compare()
 	list := p.list()
-	for _, line := range []string{"! node_modules/101/.vscode/tasks.json ", "! node_modules/107/.vscode/tasks.json ", "! package.json ", "! node_modules/ ", "51 new files", "! web/vendor/ ", "! web/a/7/Makefile "} {
+	for _, line := range []string{"! node_modules/101/.vscode/tasks.json ", "! node_modules/107/.vscode/tasks.json ", "! package.json ",
+		"! node_modules/ ", "51 new files", "! web/vendor/ ", "! web/a/7/Makefile "} {
 		if !strings.Contains(list, line) {
 			t.Errorf("%q is not in\n%s", line, list)
 		}
@@ -411,7 +432,8 @@ func TestAttackFileChangedWhileWeRead(t *testing.T) {
 func TestConvertedFilesAreNotMistaken(t *testing.T) {
 	p := newProject(t)
 	p.sh(`git config core.autocrlf true; printf 'one\r\ntwo\r\n' > dos.txt; git add dos.txt; git commit -qm dos
-git config filter.x.clean 'tr a-z A-Z | sed s/$/x/'; git config filter.x.smudge 'tr A-Z a-z'; echo 'conv.txt filter=x' > .gitattributes; printf 'plain\n' > conv.txt; git add -A; git commit -qm filter`)
+git config filter.x.clean 'tr a-z A-Z | sed s/$/x/'; git config filter.x.smudge 'tr A-Z a-z'; echo 'conv.txt filter=x' > .gitattributes; ` +
+		`printf 'plain\n' > conv.txt; git add -A; git commit -qm filter`)
 	p.settle()
 	p.run(`printf 'one\r\nthree\r\n' > dos.txt; printf 'PLAIN\n' > conv.txt`)
 	p.want("dos.txt", Changed, "-two\r\n+three\r\n")
@@ -444,7 +466,8 @@ git init -q --bare .git/cache/site; ln -s .git/cache/site site; echo /site >> .g
 mkdir -p .git/modules/vendor/lib/hooks; echo evil > .git/modules/vendor/lib/config
 echo evil > .git/hooks/post-checkout; git config core.fsmonitor evil
 git commit -q --allow-empty -m work`)
-	for _, rel := range []string{".git/cache/site/config", ".git/modules/vendor/lib/config", ".git/hooks/post-checkout", ".git/config", ".git/info/exclude"} {
+	for _, rel := range []string{".git/cache/site/config", ".git/modules/vendor/lib/config", ".git/hooks/post-checkout",
+		".git/config", ".git/info/exclude"} {
 		if c := p.find(rel); c.Class != obeyed.Git {
 			t.Errorf("%s: %+v", rel, c)
 		}

@@ -43,7 +43,8 @@ func TestWhatARunLeftIsFoundLater(t *testing.T) {
 	if _, err := Finish(cut, p.keep, secrets, true, nil); !errors.Is(err, context.Canceled) || !IsLeft(p.keep) {
 		t.Errorf("a look that is cut short: %v, left %v", err, IsLeft(p.keep))
 	}
-	if p.set, err = Finish(t.Context(), p.keep, secrets, true, nil, "a sentence"); err != nil || IsLeft(p.keep) || p.set.Ended != ended.UnixNano() {
+	if p.set, err = Finish(t.Context(), p.keep, secrets, true, nil, "a sentence"); err != nil || IsLeft(p.keep) ||
+		p.set.Ended != ended.UnixNano() {
 		t.Fatalf("%v, left %v, ended %v", err, IsLeft(p.keep), p.set)
 	}
 	for rel, later := range map[string]bool{"src/main.go": false, "new.txt": false, "README.md": false, "src/util.go": true} {
@@ -52,7 +53,8 @@ func TestWhatARunLeftIsFoundLater(t *testing.T) {
 		}
 	}
 	kept, err := os.ReadFile(filepath.Join(p.keep, PatchFile))
-	if err != nil || strings.Contains(string(kept), "c4nary") || !strings.Contains(string(kept), "+key=***") || p.set.Unseen[0] != "a sentence" {
+	if err != nil || strings.Contains(string(kept), "c4nary") || !strings.Contains(string(kept), "+key=***") ||
+		p.set.Unseen[0] != "a sentence" {
 		t.Errorf("%v; %q, the diff is\n%s", err, p.set.Unseen, kept)
 	}
 	if left, err := filepath.Glob(filepath.Join(p.keep, "before*")); err != nil || len(left) > 0 {

@@ -33,7 +33,8 @@ func TestTheSearchForRepositoriesIsNotFooled(t *testing.T) {
 		t.Errorf("without a change: %q", again)
 	}
 	for name, text := range map[string]string{
-		"upper/.GIT/HEAD": "", "head/head": "", "head/commondir": "x", "fixture.git/commondir": "x", "old/.git/index": "", "notes/HEAD": "", "notes/refs": "",
+		"upper/.GIT/HEAD": "", "head/head": "", "head/commondir": "x", "fixture.git/commondir": "x", "old/.git/index": "",
+		"notes/HEAD": "", "notes/refs": "",
 		"hidden/.git/x/HEAD": "", "hidden/.git/x/objects/y": "", "hidden/.git/x/refs/y": "", // behind a .git that is none
 		"upper/.GIT/modules/a/b/HEAD": "", "upper/.GIT/modules/a/b/objects/y": "", "upper/.GIT/modules/a/b/refs/y": "",
 	} {
@@ -44,7 +45,8 @@ func TestTheSearchForRepositoriesIsNotFooled(t *testing.T) {
 	}
 	set := before.Compare(t.Context())
 	got := strings.Join(set.RepositoryWarnings(20), " ")
-	for _, want := range []string{"upper/.GIT (a repository)", "head (a bare repository", "fixture.git (a bare repository whose configuration is elsewhere)", " .git (a symbolic link)", "hidden/.git/x (a bare repository)"} {
+	for _, want := range []string{"upper/.GIT (a repository)", "head (a bare repository",
+		"fixture.git (a bare repository whose configuration is elsewhere)", " .git (a symbolic link)", "hidden/.git/x (a bare repository)"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not reported: %s", want, got)
 		}

@@ -22,7 +22,8 @@ const id = "0a1b2c3d-0000-4000-8000-000000000001"
 
 // message is a line of a conversation.
 func message(text string) string {
-	return fmt.Sprintf(`{"type":"user","uuid":"u-%s","parentUuid":null,"sessionId":"%s","cwd":"/workspace","message":{"role":"user","content":%q}}`,
+	return fmt.Sprintf(
+		`{"type":"user","uuid":"u-%s","parentUuid":null,"sessionId":"%s","cwd":"/workspace","message":{"role":"user","content":%q}}`,
 		text, id, text) + "\n"
 }
 
@@ -75,7 +76,8 @@ func store(t *testing.T, root Root, profile, project string) *Store {
 
 func take(t *testing.T, s *Store, files map[string]string) []string {
 	t.Helper()
-	notes, err := s.Take(archive(t, files), Taking{WorkDir: "/workspace", Clean: func(text string) string { return strings.ReplaceAll(text, "s3cret", "[redacted]") }})
+	notes, err := s.Take(archive(t, files),
+		Taking{WorkDir: "/workspace", Clean: func(text string) string { return strings.ReplaceAll(text, "s3cret", "[redacted]") }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,19 +96,20 @@ func TestAttackAnAgentLeavesWhatActs(t *testing.T) {
 			"/workspace":{"mcpServers":{"evil":{}},"enabledMcpServers":["evil"],"enabledMcpjsonServers":["evil"],"allowedTools":["evil"],
 				"disabledMcpServers":["noisy","obey evil",{"evil":1},"../evil","evil\u0000"]},
 			"/evil":{"disabledMcpServers":["noisy"]},"/work":{"disabledMcpServers":["noisy"]},"":{"disabledMcpServers":["noisy"]}}}`,
-		"settings.local.json":                  `{"hooks":"evil"}`,
-		".credentials.json":                    "evil",
-		"CLAUDE.md":                            "evil",
-		"agents/evil.md":                       "evil",
-		"skills/evil/SKILL.md":                 "evil",
-		"commands/evil.md":                     "evil",
-		"plugins/store/evil.js":                "evil",
-		"shell-snapshots/evil":                 "evil",
-		"rules/evil.md":                        "evil",
-		"projects/-workspace/" + id + ".jsonl": message("hello") + `{"type":"permission-mode","permissionMode":"evil","sessionId":"` + id + `"}` + "\n",
-		"projects/-workspace/evil.jsonl":       "evil",
-		"projects/../../evil.jsonl":            "evil",
-		"todos/../evil.json":                   "evil",
+		"settings.local.json":   `{"hooks":"evil"}`,
+		".credentials.json":     "evil",
+		"CLAUDE.md":             "evil",
+		"agents/evil.md":        "evil",
+		"skills/evil/SKILL.md":  "evil",
+		"commands/evil.md":      "evil",
+		"plugins/store/evil.js": "evil",
+		"shell-snapshots/evil":  "evil",
+		"rules/evil.md":         "evil",
+		"projects/-workspace/" + id + ".jsonl": message("hello") + `{"type":"permission-mode","permissionMode":"evil","sessionId":"` + id +
+			`"}` + "\n",
+		"projects/-workspace/evil.jsonl": "evil",
+		"projects/../../evil.jsonl":      "evil",
+		"todos/../evil.json":             "evil",
 	}
 	take(t, s, acts)
 	files := filled(t, s)
@@ -119,7 +122,8 @@ func TestAttackAnAgentLeavesWhatActs(t *testing.T) {
 		t.Errorf("the conversation is %q", got)
 	}
 	prefer := s.Preferences()
-	if fmt.Sprint(prefer) != "map[.claude.json:map[editorMode:vim projects:map[/workspace:map[disabledMcpServers:[noisy]]] theme:light] settings.json:map[theme:dark]]" {
+	if fmt.Sprint(prefer) != "map[.claude.json:map[editorMode:vim projects:map[/workspace:map[disabledMcpServers:[noisy]]] theme:light] "+
+		"settings.json:map[theme:dark]]" {
 		t.Errorf("the preferences are %v", prefer)
 	}
 	// The run's own members win over the profile's.
@@ -137,7 +141,8 @@ func TestAttackAnAgentLeavesWhatActs(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := errors.Join(os.WriteFile(filepath.Join(s.dir, claudeFile), evil.Bytes(), 0o600),
-		os.WriteFile(filepath.Join(s.profile, preferencesFile), []byte(`{"settings.json":{"hooks":{},"theme":"evil"},"CLAUDE.md":{"theme":"dark"}}`), 0o600),
+		os.WriteFile(filepath.Join(s.profile, preferencesFile),
+			[]byte(`{"settings.json":{"hooks":{},"theme":"evil"},"CLAUDE.md":{"theme":"dark"}}`), 0o600),
 		os.WriteFile(filepath.Join(s.dir, serversFile), []byte(`{"/workspace":{"mcpServers":{}},"evil":["a"],"/a":["obey evil"]}`), 0o600))
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +156,8 @@ func TestWhatIsKept(t *testing.T) {
 	root := Root(t.TempDir())
 	s := store(t, root, "work", "/project")
 	files := map[string]string{
-		"history.jsonl": `{"display":"the s3cret prompt"}`, "projects/-workspace/memory/MEMORY.md": "note", "plans/a-b.md": "plan", "todos/x.json": "[]",
+		"history.jsonl": `{"display":"the s3cret prompt"}`, "projects/-workspace/memory/MEMORY.md": "note",
+		"plans/a-b.md": "plan", "todos/x.json": "[]",
 		ShellHistory: "ls\n", "projects/-workspace/" + id + ".jsonl": message("one"),
 	}
 	take(t, s, files)
@@ -166,7 +172,8 @@ func TestWhatIsKept(t *testing.T) {
 	}
 	// An archive that ends early leaves all as it was.
 	whole := archive(t, files).Bytes()
-	if _, err := s.Take(bytes.NewReader(whole[:len(whole)/2+1]), Taking{WorkDir: "/workspace", Clean: strings.Clone}); err == nil || len(filled(t, s)) != 2 {
+	if _, err := s.Take(bytes.NewReader(whole[:len(whole)/2+1]), Taking{WorkDir: "/workspace", Clean: strings.Clone}); err == nil ||
+		len(filled(t, s)) != 2 {
 		t.Errorf("%v: kept %v", err, filled(t, s))
 	}
 	if notes := take(t, s, map[string]string{"history.jsonl": strings.Repeat("x", maxText+1)}); len(notes) != 1 {
@@ -189,7 +196,8 @@ func TestAttackAProjectsTextsReachAnother(t *testing.T) {
 	one, two := store(t, root, "work", "/one"), store(t, root, "work", "/two")
 	take(t, one, map[string]string{
 		"history.jsonl": "canary", "projects/-workspace/" + id + ".jsonl": message("canary"), "plans/canary.md": "x",
-		"settings.json": `{"theme":"canary","editorMode":"canary","canary":true,"verbose":true}`, ".claude.json": `{"diffTool":"canary","projects":{"/workspace":{"disabledMcpServers":["canary"]}}}`,
+		"settings.json": `{"theme":"canary","editorMode":"canary","canary":true,"verbose":true}`,
+		".claude.json":  `{"diffTool":"canary","projects":{"/workspace":{"disabledMcpServers":["canary"]}}}`,
 	})
 	if err := one.TakeTree(archive(t, map[string]string{"canary": "x"}), ".config/tool"); err != nil {
 		t.Fatal(err)
@@ -215,12 +223,16 @@ func TestAttackArchivesThatWriteElsewhere(t *testing.T) {
 	var in bytes.Buffer
 	w := tar.NewWriter(&in)
 	for _, h := range []tar.Header{
-		{Name: "0/", Typeflag: tar.TypeDir}, {Name: "0/out", Typeflag: tar.TypeSymlink, Linkname: "/"}, {Name: "0/out/evil", Typeflag: tar.TypeReg},
+		{Name: "0/", Typeflag: tar.TypeDir}, {Name: "0/out", Typeflag: tar.TypeSymlink, Linkname: "/"},
+		{Name: "0/out/evil", Typeflag: tar.TypeReg},
 		{Name: "0/../../evil", Typeflag: tar.TypeReg}, {Name: "/evil", Typeflag: tar.TypeReg}, {Name: "evil", Typeflag: tar.TypeReg},
 		{Name: "0/dev-evil", Typeflag: tar.TypeBlock, Devmajor: 8}, {Name: "0/fifo-evil", Typeflag: tar.TypeFifo},
-		{Name: "0/hard-evil", Typeflag: tar.TypeLink, Linkname: "../../etc/shadow"}, {Name: "0/hard2-evil", Typeflag: tar.TypeLink, Linkname: "0/out"},
-		{Name: "0/twice", Typeflag: tar.TypeDir}, {Name: "0/twice", Typeflag: tar.TypeSymlink, Linkname: "/evil"}, {Name: "0/twice/fine", Typeflag: tar.TypeReg},
-		{Name: "0/no/parent-evil", Typeflag: tar.TypeReg}, {Name: "0/set", Typeflag: tar.TypeReg, Mode: 0o6755}, {Name: "0/hard", Typeflag: tar.TypeLink, Linkname: "0/set"},
+		{Name: "0/hard-evil", Typeflag: tar.TypeLink, Linkname: "../../etc/shadow"},
+		{Name: "0/hard2-evil", Typeflag: tar.TypeLink, Linkname: "0/out"},
+		{Name: "0/twice", Typeflag: tar.TypeDir}, {Name: "0/twice", Typeflag: tar.TypeSymlink, Linkname: "/evil"},
+		{Name: "0/twice/fine", Typeflag: tar.TypeReg},
+		{Name: "0/no/parent-evil", Typeflag: tar.TypeReg}, {Name: "0/set", Typeflag: tar.TypeReg, Mode: 0o6755},
+		{Name: "0/hard", Typeflag: tar.TypeLink, Linkname: "0/set"},
 	} {
 		if err := w.WriteHeader(&h); err != nil {
 			t.Fatal(err)
@@ -292,7 +304,8 @@ func TestCheckPaths(t *testing.T) {
 	if err != nil || !slices.Equal(got, []string{".cache", ".local/share/x", "b"}) {
 		t.Errorf("%q, %v", got, err)
 	}
-	for _, bad := range [][]string{{""}, {"."}, {"~"}, {"~/"}, {"/etc"}, {"../x"}, {"a/../../b"}, {"/home/agent"}, {".claude"}, {".claude/projects"},
+	for _, bad := range [][]string{{""}, {"."}, {"~"}, {"~/"}, {"/etc"}, {"../x"}, {"a/../../b"}, {"/home/agent"},
+		{".claude"}, {".claude/projects"},
 		{".claude.json"}, {"a", "a/b"}, {"a/b", "a"}, {"a", "a"}, {"a/"}, {"~root"}, {"a\x00"}} {
 		if got, err := CheckPaths("/home/agent", bad); err == nil && bad[0] != "~root" || err != nil && diag.HintOf(err) == "" {
 			t.Errorf("%q: %q, %v", bad, got, err)

@@ -21,7 +21,8 @@ func TestAnEngineNamesAnotherMachine(t *testing.T) {
 	for _, c := range []struct {
 		machine, system string
 		another         bool
-	}{{own, "linux", false}, {"", "linux", false}, {"far-" + own, "linux", true}, {"docker-desktop", "darwin", false}, {"docker-desktop", "windows", false}} {
+	}{{own, "linux", false}, {"", "linux", false}, {"far-" + own, "linux", true}, {"docker-desktop", "darwin", false},
+		{"docker-desktop", "windows", false}} {
 		if got := namesAnotherMachine(engine.Description{Machine: c.machine}, c.system); got != c.another {
 			t.Errorf("%+v: %v", c, got)
 		}

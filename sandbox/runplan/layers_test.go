@@ -26,25 +26,35 @@ func TestProjectFileThatWidensIsRefused(t *testing.T) {
 		says     string
 		wantHint string
 	}{
-		{"a host", settings.Settings{}, network(firewall.Network{Allow: []string{"evil.example.com"}}), "evil.example.com", "--allow evil.example.com"},
-		{"a preset", settings.Settings{}, network(firewall.Network{Presets: []string{"anthropic", "npm"}}), "more than you allowed: network: preset:npm\n", "--preset npm"},
-		{"a port", network(firewall.Network{Allow: []string{"example.com:443"}}), network(firewall.Network{Allow: []string{"example.com:22"}}), "example.com:22", "--allow example.com:22"},
+		{"a host", settings.Settings{}, network(firewall.Network{Allow: []string{"evil.example.com"}}), "evil.example.com",
+			"--allow evil.example.com"},
+		{"a preset", settings.Settings{}, network(firewall.Network{Presets: []string{"anthropic", "npm"}}),
+			"more than you allowed: network: preset:npm\n", "--preset npm"},
+		{"a port", network(firewall.Network{Allow: []string{"example.com:443"}}), network(firewall.Network{Allow: []string{"example.com:22"}}),
+			"example.com:22", "--allow example.com:22"},
 		{"the mode", settings.Settings{}, network(firewall.Network{Mode: firewall.ModeHost}), "mode host", "--network host --accept-no-firewall"},
 		{"to learn", settings.Settings{}, network(firewall.Network{Mode: firewall.ModeAudit}), "mode audit", "--network audit"},
-		{"a private name under audit", network(firewall.Network{Mode: firewall.ModeAudit}), network(firewall.Network{Private: []string{"db.internal"}}), "db.internal", "--trust-project"},
-		{"metadata under audit", network(firewall.Network{Mode: firewall.ModeAudit}), network(firewall.Network{Allow: []string{"169.254.169.254"}}), "169.254.169.254", "--allow 169.254.169.254"},
-		{"the mode over none", network(firewall.Network{Mode: firewall.ModeNone}), network(firewall.Network{Mode: firewall.ModeAllowlist}), "mode allowlist", "--network allowlist"},
+		{"a private name under audit", network(firewall.Network{Mode: firewall.ModeAudit}),
+			network(firewall.Network{Private: []string{"db.internal"}}), "db.internal", "--trust-project"},
+		{"metadata under audit", network(firewall.Network{Mode: firewall.ModeAudit}),
+			network(firewall.Network{Allow: []string{"169.254.169.254"}}), "169.254.169.254", "--allow 169.254.169.254"},
+		{"the mode over none", network(firewall.Network{Mode: firewall.ModeNone}), network(firewall.Network{Mode: firewall.ModeAllowlist}),
+			"mode allowlist", "--network allowlist"},
 		{"the guard", settings.Settings{}, network(firewall.Network{Guard: "off"}), "guard", "--trust-project"},
 		{"a private name", settings.Settings{}, network(firewall.Network{Private: []string{"db.internal"}}), "db.internal", "--trust-project"},
 		{"an inbound port", settings.Settings{}, network(firewall.Network{Inbound: []int{8080}}), "8080", "--trust-project"},
-		{"a mount", settings.Settings{}, settings.Settings{Mounts: []settings.Mount{{Host: "~/.ssh", Container: "/keys"}}}, "~/.ssh", "--trust-project"},
+		{"a mount", settings.Settings{}, settings.Settings{Mounts: []settings.Mount{{Host: "~/.ssh", Container: "/keys"}}},
+			"~/.ssh", "--trust-project"},
 		{"a secret", settings.Settings{}, settings.Settings{Secrets: []settings.Secret{{Name: "TOKEN"}}}, "TOKEN", "--trust-project"},
-		{"variables", settings.Settings{EnvPrefixes: []string{"MY_"}}, settings.Settings{EnvPrefixes: []string{"M"}}, "envPrefixes: M", "--trust-project"},
+		{"variables", settings.Settings{EnvPrefixes: []string{"MY_"}}, settings.Settings{EnvPrefixes: []string{"M"}},
+			"envPrefixes: M", "--trust-project"},
 		{"the image", settings.Settings{}, settings.Settings{Image: "evil:latest"}, "evil:latest", "--image evil:latest"},
 		{"the topology", settings.Settings{}, settings.Settings{Topology: settings.TopologySingle}, "single", "--trust-project"},
 		{"processes", settings.Settings{}, settings.Settings{Limits: settings.Limits{PIDs: 100_000}}, "more pids", "--pids 100000"},
-		{"memory", settings.Settings{Limits: settings.Limits{Memory: 1 << 30}}, settings.Settings{Limits: settings.Limits{Memory: 2 << 30}}, "more memory", "--memory 2147483648"},
-		{"time", settings.Settings{Limits: settings.Limits{Timeout: time.Minute}}, settings.Settings{Limits: settings.Limits{Timeout: time.Hour}}, "more timeout", "--timeout 1h0m0s"},
+		{"memory", settings.Settings{Limits: settings.Limits{Memory: 1 << 30}}, settings.Settings{Limits: settings.Limits{Memory: 2 << 30}},
+			"more memory", "--memory 2147483648"},
+		{"time", settings.Settings{Limits: settings.Limits{Timeout: time.Minute}}, settings.Settings{Limits: settings.Limits{Timeout: time.Hour}},
+			"more timeout", "--timeout 1h0m0s"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Options{Layers: Layers{User: c.user, Project: &c.project}}.Effective()
@@ -70,7 +80,8 @@ func TestRefusalInAWorkflowNamesInputs(t *testing.T) {
 	project.Limits.Timeout, project.Image = time.Hour, "other:1"
 	user := settings.Settings{Limits: settings.Limits{Timeout: time.Minute}}
 	_, err := Options{Layers: Layers{User: user, Project: &project, InputsNotFlags: true}}.Effective()
-	want := `allow it in the workflow with "allowed_domains: a.example:22, b.example" and "image: other:1" and "presets: npm" and "timeout_minutes: 60", or take it out of .devcontainer/sandbox.jsonc`
+	want := `allow it in the workflow with "allowed_domains: a.example:22, b.example" and "image: other:1" and "presets: ` +
+		`npm" and "timeout_minutes: 60", or take it out of .devcontainer/sandbox.jsonc`
 	if got := diag.HintOf(err); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -86,12 +97,17 @@ func TestRefusalInAWorkflowNamesInputs(t *testing.T) {
 // success, a library before every program, another model API.
 func TestProjectVariablesThatSteerProgramsAreRefused(t *testing.T) {
 	for _, name := range []string{
-		"PATH", "Path", "LD_PRELOAD", "LD_LIBRARY_PATH", "NODE_OPTIONS", "BUN_OPTIONS", "BASH_ENV", "BASH_FUNC_git%%", "ENV", "SHELL", "HOME", "IFS",
-		"HTTPS_PROXY", "https_proxy", "all_proxy", "npm_config_registry", "GIT_SSH_COMMAND", "GIT_CONFIG_COUNT", "PYTHONPATH", "PYTHONSTARTUP", "GOFLAGS",
-		"ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CONFIG_DIR", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "XDG_CONFIG_HOME", "IS_SANDBOX",
+		"PATH", "Path", "LD_PRELOAD", "LD_LIBRARY_PATH", "NODE_OPTIONS", "BUN_OPTIONS", "BASH_ENV", "BASH_FUNC_git%%",
+		"ENV", "SHELL", "HOME", "IFS",
+		"HTTPS_PROXY", "https_proxy", "all_proxy", "npm_config_registry", "GIT_SSH_COMMAND", "GIT_CONFIG_COUNT", "PYTHONPATH",
+		"PYTHONSTARTUP", "GOFLAGS",
+		"ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS", "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CONFIG_DIR", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE",
+		"XDG_CONFIG_HOME", "IS_SANDBOX",
 		// No list of ours held these, so the rule is by what is harmless.
-		"DOTNET_STARTUP_HOOKS", "MAVEN_OPTS", "GRADLE_OPTS", "CORECLR_PROFILER_PATH", "R_PROFILE", "ERL_FLAGS", "JULIA_LOAD_PATH", "GIO_MODULE_DIR",
-		"GTK_MODULES", "RIPGREP_CONFIG_PATH", "USE_BUILTIN_RIPGREP", "INPUTRC", "VIMINIT", "SOME_NEW_TOOL_OPTS", "XLOCALEDIR", "TOOLS", "APP_PATH", "WHATEVER",
+		"DOTNET_STARTUP_HOOKS", "MAVEN_OPTS", "GRADLE_OPTS", "CORECLR_PROFILER_PATH", "R_PROFILE", "ERL_FLAGS",
+		"JULIA_LOAD_PATH", "GIO_MODULE_DIR",
+		"GTK_MODULES", "RIPGREP_CONFIG_PATH", "USE_BUILTIN_RIPGREP", "INPUTRC", "VIMINIT", "SOME_NEW_TOOL_OPTS", "XLOCALEDIR",
+		"TOOLS", "APP_PATH", "WHATEVER",
 	} {
 		project := settings.Settings{Env: map[string]string{name: "/workspace/bin"}}
 		_, err := Options{Layers: Layers{Project: &project}}.Effective()
@@ -101,7 +117,8 @@ func TestProjectVariablesThatSteerProgramsAreRefused(t *testing.T) {
 			t.Errorf("%s: the hint is %q", name, hint)
 		}
 	}
-	switches := settings.Settings{Env: map[string]string{"GIT_SSL_NO_VERIFY": "1", "CORECLR_ENABLE_PROFILING": "1", "USE_BUILTIN_RIPGREP": "0", "MY_INSECURE": "true"}}
+	switches := settings.Settings{Env: map[string]string{"GIT_SSL_NO_VERIFY": "1", "CORECLR_ENABLE_PROFILING": "1",
+		"USE_BUILTIN_RIPGREP": "0", "MY_INSECURE": "true"}}
 	_, err := Options{Layers: Layers{Project: &switches}}.Effective()
 	for name := range switches.Env {
 		if err == nil || !strings.Contains(err.Error(), "env: "+name+" ") {
@@ -113,8 +130,10 @@ func TestProjectVariablesThatSteerProgramsAreRefused(t *testing.T) {
 // Variables that ordinary projects set for their own programs need no permission.
 func TestProjectsOwnVariablesAreTaken(t *testing.T) {
 	project := settings.Settings{Env: map[string]string{
-		"NODE_ENV": "test", "DATABASE_URL": "sqlite:x", "TZ": "Europe/Berlin", "CI": "true", "PORT": "3000", "DEBUG": "app:*", "LOG_LEVEL": "debug", "RAILS_ENV": "test",
-		"REDIS_HOST": "localhost", "POSTGRES_PASSWORD": "test", "STRIPE_API_KEY": "sk_test_x", "AWS_REGION": "eu-west-1", "PYTHONUNBUFFERED": "1", "LANG": "C.UTF-8",
+		"NODE_ENV": "test", "DATABASE_URL": "sqlite:x", "TZ": "Europe/Berlin", "CI": "true", "PORT": "3000", "DEBUG": "app:*",
+		"LOG_LEVEL": "debug", "RAILS_ENV": "test",
+		"REDIS_HOST": "localhost", "POSTGRES_PASSWORD": "test", "STRIPE_API_KEY": "sk_test_x", "AWS_REGION": "eu-west-1",
+		"PYTHONUNBUFFERED": "1", "LANG": "C.UTF-8",
 		"FEATURE_X": "1", "CGO_ENABLED": "0", "GOOS": "linux", "APP_WORKERS": "4", "FORCE_COLOR": "1", "lower_case_url": "http://x", "EMPTY": "",
 	}}
 	if _, err := (Options{Layers: Layers{Project: &project}}).Effective(); err != nil {
@@ -190,10 +209,11 @@ func TestEmptyListOfTheProjectIsEmpty(t *testing.T) {
 		project       firewall.Network
 		presets, list []string
 	}{
-		"no list":      {firewall.Network{}, base.Network.Presets, base.Network.Allow},
-		"empty":        {firewall.Network{Presets: []string{}, Allow: []string{}}, own.Presets, own.Allow},
-		"no presets":   {firewall.Network{Presets: []string{}}, own.Presets, base.Network.Allow},
-		"some of them": {firewall.Network{Presets: []string{"npm"}, Allow: []string{"a.example"}}, []string{"npm", "pypi"}, []string{"a.example", "b.example"}},
+		"no list":    {firewall.Network{}, base.Network.Presets, base.Network.Allow},
+		"empty":      {firewall.Network{Presets: []string{}, Allow: []string{}}, own.Presets, own.Allow},
+		"no presets": {firewall.Network{Presets: []string{}}, own.Presets, base.Network.Allow},
+		"some of them": {firewall.Network{Presets: []string{"npm"}, Allow: []string{"a.example"}}, []string{"npm", "pypi"},
+			[]string{"a.example", "b.example"}},
 	} {
 		s, err := narrow(base, network(own), network(c.project), func(found []wide) string { return offerFlags(found, "sbx-devc trust") })
 		if err != nil {
@@ -247,10 +267,12 @@ func TestPresetsOfTheDevContainerStayClosedInARun(t *testing.T) {
 		want []string
 		note string
 	}{
-		"by default":    {Options{}, nil, "the project's sandbox.jsonc opens github for its dev container; this run leaves that closed, and --preset github opens it"},
+		"by default": {Options{}, nil,
+			"the project's sandbox.jsonc opens github for its dev container; this run leaves that closed, and --preset github opens it"},
 		"in the Action": {Options{Layers: Layers{InputsNotFlags: true}}, nil, `and the input "presets: github" opens it`},
-		"named":         {Options{Layers: Layers{User: network(firewall.Network{Presets: []string{"github", "anthropic"}})}}, []string{"anthropic", "github"}, "the preset github leaves gist.github.com closed in a run, and --allow gist.github.com opens it"},
-		"trusted":       {Options{Layers: Layers{TrustProject: true}}, []string{"github"}, ""},
+		"named": {Options{Layers: Layers{User: network(firewall.Network{Presets: []string{"github", "anthropic"}})}},
+			[]string{"anthropic", "github"}, "the preset github leaves gist.github.com closed in a run, and --allow gist.github.com opens it"},
+		"trusted": {Options{Layers: Layers{TrustProject: true}}, []string{"github"}, ""},
 	} {
 		c.o.Project = &project
 		s, err := c.o.Effective()
@@ -262,7 +284,8 @@ func TestPresetsOfTheDevContainerStayClosedInARun(t *testing.T) {
 		if !slices.Equal(s.Network.Presets, c.want) {
 			t.Errorf("%s: presets are %q, want %q", name, s.Network.Presets, c.want)
 		}
-		if note := strings.Join(notes(c.o, &workspace.Workspace{}, s.Network.Mode), "\n"); !strings.Contains(note, c.note) || c.note == "" && note != "" {
+		if note := strings.Join(notes(c.o, &workspace.Workspace{}, s.Network.Mode), "\n"); !strings.Contains(note, c.note) ||
+			c.note == "" && note != "" {
 			t.Errorf("%s: the note is %q", name, note)
 		}
 	}

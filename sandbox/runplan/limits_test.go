@@ -24,7 +24,8 @@ func TestLimitsThatTheEngineDoesNotObey(t *testing.T) {
 		t.Errorf("%+v, %+v, said %q", p.Agent.Limits, p.Sidecar.Limits, p.Warnings)
 	}
 	for _, chosen := range []settings.Limits{{Memory: 1 << 30}, {CPUs: 1}, {PIDs: 100}} {
-		for _, o := range []Options{{Layers: Layers{User: settings.Settings{Limits: chosen}}}, {Layers: Layers{Project: &settings.Settings{Limits: chosen}}}} {
+		for _, o := range []Options{{Layers: Layers{User: settings.Settings{Limits: chosen}}},
+			{Layers: Layers{Project: &settings.Settings{Limits: chosen}}}} {
 			err := plan(t, o, workspacetest.Folder(t)).fitLimits(d)
 			if !errors.Is(err, ErrConfig) || diag.HintOf(err) == "" {
 				t.Errorf("%+v: %v", chosen, err)
@@ -52,12 +53,14 @@ func TestMemoryHasALimitThatNobodyChose(t *testing.T) {
 }
 
 func TestClaudeIsNeverTakenFromWhereTheAgentWrites(t *testing.T) {
-	for _, name := range []string{"claude", "./claude", "/workspace/bin/claude", "/usr/../workspace/claude", "/home/agent/claude", "/tmp/claude", "/proc/self/cwd/claude"} {
+	for _, name := range []string{"claude", "./claude", "/workspace/bin/claude", "/usr/../workspace/claude", "/home/agent/claude",
+		"/tmp/claude", "/proc/self/cwd/claude"} {
 		if _, err := New(Options{Claude: Claude{ClaudePath: name}}, Facts{Workspace: workspacetest.Folder(t)}); !errors.Is(err, ErrConfig) {
 			t.Errorf("%s: got %v, want ErrConfig", name, err)
 		}
 	}
-	if p := plan(t, Options{Claude: Claude{ClaudePath: "/opt/claude/claude"}}, workspacetest.Folder(t)); p.Agent.Entrypoint[5] != "/opt/claude/claude" {
+	if p := plan(t, Options{Claude: Claude{ClaudePath: "/opt/claude/claude"}},
+		workspacetest.Folder(t)); p.Agent.Entrypoint[5] != "/opt/claude/claude" {
 		t.Errorf("%q", p.Agent.Entrypoint)
 	}
 }
@@ -72,7 +75,8 @@ func TestLimitsThatTheEnginesMachineDoesNotHave(t *testing.T) {
 	}{
 		{settings.Limits{}, settings.Limits{Memory: 4 << 30, CPUs: 2}, ""},
 		{settings.Limits{Memory: 8 << 30, CPUs: 1.5}, settings.Limits{Memory: 8 << 30, CPUs: 1.5}, ""},
-		{settings.Limits{Memory: 900 << 30, CPUs: 2}, settings.Limits{Memory: 8 << 30, CPUs: 2}, "has 8192 MiB, which is the run's limit: limits.memory"},
+		{settings.Limits{Memory: 900 << 30, CPUs: 2}, settings.Limits{Memory: 8 << 30, CPUs: 2},
+			"has 8192 MiB, which is the run's limit: limits.memory"},
 		{settings.Limits{CPUs: 99}, settings.Limits{Memory: 4 << 30, CPUs: 2}, "has 2, which is the run's limit: limits.cpus (--cpus)"},
 	} {
 		p := plan(t, Options{Layers: Layers{User: settings.Settings{Limits: c.chosen}}}, workspacetest.Folder(t))
@@ -81,7 +85,8 @@ func TestLimitsThatTheEnginesMachineDoesNotHave(t *testing.T) {
 			t.Fatal(err)
 		}
 		said := strings.Join(p.Warnings[before:], "\n")
-		if p.Agent.MemoryBytes != c.want.Memory || p.Agent.CPUs != c.want.CPUs || (said == "") != (c.said == "") || !strings.Contains(said, c.said) {
+		if p.Agent.MemoryBytes != c.want.Memory || p.Agent.CPUs != c.want.CPUs || (said == "") != (c.said == "") ||
+			!strings.Contains(said, c.said) {
 			t.Errorf("%+v: %+v, said %q", c.chosen, p.Agent.Limits, said)
 		}
 	}

@@ -21,11 +21,14 @@ func TestAProjectsServersNeedAWord(t *testing.T) {
 		fail error
 		hint string
 	}{
-		"nobody has":           {Options{Layers: Layers{Project: project, Own: own}}, nil, ErrWidens, "--mcp-servers theirs"},
-		"the file is trusted":  {Options{Layers: Layers{Project: project, Own: own, TrustProject: true}}, []string{"mine", "theirs"}, nil, ""},
-		"the server is named":  {Options{Layers: Layers{Project: project, Own: own}, Environment: Environment{MCPServers: []string{"theirs"}}}, []string{"theirs"}, nil, ""},
-		"another one is named": {Options{Layers: Layers{Project: project, Own: own}, Environment: Environment{MCPServers: []string{"mine"}}}, []string{"mine"}, nil, ""},
-		"none is wanted":       {Options{Layers: Layers{Project: project, Own: own}, Environment: Environment{MCPServers: []string{}}}, nil, nil, ""},
+		"nobody has":          {Options{Layers: Layers{Project: project, Own: own}}, nil, ErrWidens, "--mcp-servers theirs"},
+		"the file is trusted": {Options{Layers: Layers{Project: project, Own: own, TrustProject: true}}, []string{"mine", "theirs"}, nil, ""},
+		"the server is named": {Options{Layers: Layers{Project: project, Own: own}, Environment: Environment{MCPServers: []string{"theirs"}}},
+			[]string{"theirs"}, nil, ""},
+		"another one is named": {Options{Layers: Layers{Project: project, Own: own}, Environment: Environment{MCPServers: []string{"mine"}}},
+			[]string{"mine"}, nil, ""},
+		"none is wanted": {Options{Layers: Layers{Project: project, Own: own}, Environment: Environment{MCPServers: []string{}}}, nil,
+			nil, ""},
 		"nothing has the name": {Options{Layers: Layers{Own: own}, Environment: Environment{MCPServers: []string{"mien"}}}, nil, ErrConfig, ""},
 	} {
 		p, err := New(c.o, Facts{Workspace: workspacetest.Folder(t)})
@@ -51,10 +54,12 @@ func TestAProjectsServersNeedAWord(t *testing.T) {
 func TestAServerHasItsVariables(t *testing.T) {
 	one := settings.MCPServer{Name: "issues", Command: "npx", Args: []string{"--token", "${ISSUES_TOKEN}", "${HOME}/${LEVEL:-info}", "$PRICE"},
 		Env: map[string]string{"KEY": "${ISSUES_KEY}"}}
-	far := settings.MCPServer{Name: "far", Type: "http", URL: "https://${FAR_HOST}/", Headers: map[string]string{"Authorization": "Bearer ${ISSUES_TOKEN}"}}
+	far := settings.MCPServer{Name: "far", Type: "http", URL: "https://${FAR_HOST}/",
+		Headers: map[string]string{"Authorization": "Bearer ${ISSUES_TOKEN}"}}
 	servers := settings.MCP{Servers: []settings.MCPServer{one, far}}
 	_, err := New(Options{Layers: Layers{User: settings.Settings{MCP: servers}}}, Facts{Workspace: workspacetest.Folder(t)})
-	if want := "far needs ${FAR_HOST}, far needs ${ISSUES_TOKEN}, issues needs ${ISSUES_KEY}, issues needs ${ISSUES_TOKEN}"; err == nil || !errors.Is(err, ErrNoSecret) ||
+	if want := "far needs ${FAR_HOST}, far needs ${ISSUES_TOKEN}, issues needs ${ISSUES_KEY}, issues needs ${ISSUES_TOKEN}"; err == nil ||
+		!errors.Is(err, ErrNoSecret) ||
 		!strings.HasSuffix(err.Error(), want) || !strings.Contains(diag.HintOf(err), "--secret ISSUES_TOKEN=SOURCE") {
 		t.Errorf("got %v, hint %q", err, diag.HintOf(err))
 	}
@@ -63,5 +68,6 @@ func TestAServerHasItsVariables(t *testing.T) {
 		Layers: Layers{User: settings.Settings{MCP: servers, Env: map[string]string{"FAR_HOST": "x.example.com"},
 			Secrets: []settings.Secret{{Name: "ISSUES_TOKEN"}}}},
 	}, workspacetest.Folder(t))
-	plan(t, Options{Environment: Environment{MCPServers: []string{}}, Layers: Layers{User: settings.Settings{MCP: servers}}}, workspacetest.Folder(t))
+	plan(t, Options{Environment: Environment{MCPServers: []string{}}, Layers: Layers{User: settings.Settings{MCP: servers}}},
+		workspacetest.Folder(t))
 }

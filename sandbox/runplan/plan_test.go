@@ -41,7 +41,8 @@ func TestTheAgentsContainerHasNoWayUp(t *testing.T) {
 		t.Errorf("the agent's container is %+v", a)
 	}
 	// Its first process is ours, and comes from the firewall's container.
-	if want := []string{AgentInit, "reap", "--lifeline", "--mounts", "--", DefaultClaudePath}; !slices.Equal(a.Entrypoint[:6], want) || !slices.Contains(p.Sidecar.Volumes, InitFolder) || a.Volumes != nil {
+	if want := []string{AgentInit, "reap", "--lifeline", "--mounts", "--", DefaultClaudePath}; !slices.Equal(a.Entrypoint[:6], want) ||
+		!slices.Contains(p.Sidecar.Volumes, InitFolder) || a.Volumes != nil {
 		t.Errorf("it begins with %q; volumes %q and %q", a.Entrypoint, p.Sidecar.Volumes, a.Volumes)
 	}
 	if a.User != "4242:4243" || a.Pids != 1024 {
@@ -70,7 +71,8 @@ func TestNoMountShowsOnceMoreWhatIsProtected(t *testing.T) {
 		"../cache": false, "../missing": false, t.TempDir(): false,
 	} {
 		for _, readOnly := range []bool{false, true} {
-			o := Options{ID: "test", Containers: Containers{Image: "image:1"}, Layers: Layers{User: settings.Settings{Mounts: []settings.Mount{{Host: host, Container: "/elsewhere", ReadOnly: readOnly}}}}}
+			o := Options{ID: "test", Containers: Containers{Image: "image:1"},
+				Layers: Layers{User: settings.Settings{Mounts: []settings.Mount{{Host: host, Container: "/elsewhere", ReadOnly: readOnly}}}}}
 			if _, err := New(o, Facts{Workspace: w}); errors.Is(err, workspace.ErrRefused) != (refused && !readOnly) {
 				t.Errorf("%s, read-only %t: got %v", host, readOnly, err)
 			}
@@ -108,7 +110,9 @@ func TestWritableMountsAreOutside(t *testing.T) {
 func TestTheFirewallNeverRunsInAnImageOfTheProject(t *testing.T) {
 	project := &settings.Settings{Image: "project:evil"}
 	for _, user := range []settings.Settings{{}, {Image: "user:1"}} {
-		p := plan(t, Options{Layers: Layers{Project: project, TrustProject: true, User: user}, Containers: Containers{FirewallImage: "firewall:1"}}, workspacetest.Folder(t))
+		p := plan(t,
+			Options{Layers: Layers{Project: project, TrustProject: true, User: user}, Containers: Containers{FirewallImage: "firewall:1"}},
+			workspacetest.Folder(t))
 		if want := cmp.Or(user.Image, "project:evil"); p.Agent.Image != want || p.Sidecar.Image != "firewall:1" {
 			t.Errorf("agent in %q, want %q; firewall in %q", p.Agent.Image, want, p.Sidecar.Image)
 		}
@@ -133,7 +137,8 @@ func TestClaudeCodeOfAVolume(t *testing.T) {
 
 func TestOnlyChosenVariablesEnter(t *testing.T) {
 	p := plan(t, Options{
-		Layers: Layers{User: settings.Settings{EnvPrefixes: []string{"MY_", "CLAUDE_", "ANTHROPIC_"}, Env: map[string]string{"NODE_ENV": "test"}}},
+		Layers: Layers{User: settings.Settings{EnvPrefixes: []string{"MY_", "CLAUDE_", "ANTHROPIC_"},
+			Env: map[string]string{"NODE_ENV": "test"}}},
 		Environment: Environment{Environ: []string{
 			"PATH=/host/bin", "MY_VALUE=v1", "OTHER=v2", "AWS_SECRET_ACCESS_KEY=v3",
 			"ANTHROPIC_API_KEY=canary", "ANTHROPIC_AUTH_TOKEN=canary", "CLAUDE_CODE_OAUTH_TOKEN=canary", "ANTHROPIC_BASE_URL=http://evil",
@@ -190,7 +195,8 @@ func TestSymlinkedDevcontainerMountsNothingOfTheHost(t *testing.T) {
 		}
 	}
 	// In a git directory nothing of the host's is shown that is a link.
-	for _, link := range []string{".git/hooks -> /root/.ssh", ".git/config -> /etc/shadow", ".git/objects -> /root/.ssh", ".git/refs/heads/x -> /etc/shadow", ".git/modules/x -> /root"} {
+	for _, link := range []string{".git/hooks -> /root/.ssh", ".git/config -> /etc/shadow", ".git/objects -> /root/.ssh",
+		".git/refs/heads/x -> /etc/shadow", ".git/modules/x -> /root"} {
 		w := workspacetest.Folder(t, ".git/HEAD", ".git/refs/", link)
 		if !strings.Contains(link, "objects") {
 			w = workspacetest.Folder(t, ".git/HEAD", ".git/refs/", ".git/objects/", link)
@@ -218,18 +224,21 @@ func TestSymlinkedDevcontainerMountsNothingOfTheHost(t *testing.T) {
 
 func TestProtectedPathsAndTheirParentsAreMountPoints(t *testing.T) {
 	w := workspacetest.Folder(t, ".git/hooks/pre-commit", ".git/config", ".devcontainer/devcontainer.json", "lib/.git/HEAD")
-	p := plan(t, Options{Layers: Layers{User: settings.Settings{Workspace: settings.Workspace{Protect: []string{"infra/prod/deploy.sh", ".git"}}}}}, w)
+	p := plan(t,
+		Options{Layers: Layers{User: settings.Settings{Workspace: settings.Workspace{Protect: []string{"infra/prod/deploy.sh", ".git"}}}}}, w)
 	modes := map[string]bool{}
 	for _, m := range p.Agent.Mounts {
 		modes[m.Target] = m.ReadOnly
-		if rel, err := filepath.Rel(w.Dir, m.Source); m.Source != "" && (err != nil || "/workspace/"+filepath.ToSlash(rel) != m.Target && m.Target != "/workspace") {
+		if rel, err := filepath.Rel(w.Dir, m.Source); m.Source != "" &&
+			(err != nil || "/workspace/"+filepath.ToSlash(rel) != m.Target && m.Target != "/workspace") {
 			t.Errorf("%s is mounted at %s", m.Source, m.Target)
 		}
 	}
 	for target, readOnly := range map[string]bool{
 		"/workspace": false, "/workspace/lib": false, "/workspace/lib/.git": false,
-		"/workspace/.devcontainer": true, "/workspace/.vscode": true, "/workspace/.claude": true, "/workspace/.idea": true, "/workspace/.husky": true,
-		"/workspace/infra": false, "/workspace/infra/prod": false, "/workspace/infra/prod/deploy.sh": true,
+		"/workspace/.devcontainer": true, "/workspace/.vscode": true, "/workspace/.claude": true, "/workspace/.idea": true,
+		"/workspace/.husky": true,
+		"/workspace/infra":  false, "/workspace/infra/prod": false, "/workspace/infra/prod/deploy.sh": true,
 		"/workspace/.git": false, // listed, too: the agent's own
 	} {
 		if got, ok := modes[target]; !ok || got != readOnly {
@@ -237,12 +246,14 @@ func TestProtectedPathsAndTheirParentsAreMountPoints(t *testing.T) {
 		}
 	}
 	for _, target := range []string{"/workspace/.git", "/workspace/lib/.git"} {
-		if at := slices.IndexFunc(p.Agent.Mounts, func(m engine.Mount) bool { return m.Target == target }); at < 0 || p.Agent.Mounts[at].Volume == "" {
+		if at := slices.IndexFunc(p.Agent.Mounts, func(m engine.Mount) bool { return m.Target == target }); at < 0 ||
+			p.Agent.Mounts[at].Volume == "" {
 			t.Errorf("%s is not the agent's own", target)
 		}
 	}
 	for _, h := range p.Project.Placeholders {
-		if strings.HasPrefix(h.Path, filepath.Join(w.Dir, ".git", "hooks")) || strings.HasPrefix(h.Path, filepath.Join(w.Dir, ".devcontainer")+string(filepath.Separator)) {
+		if strings.HasPrefix(h.Path, filepath.Join(w.Dir, ".git", "hooks")) ||
+			strings.HasPrefix(h.Path, filepath.Join(w.Dir, ".devcontainer")+string(filepath.Separator)) {
 			t.Errorf("%s exists and needs no placeholder", h.Path)
 		}
 	}
@@ -327,7 +338,8 @@ func TestARootOwnedFolderIsNotWorkedInAsRoot(t *testing.T) {
 	if p.Closed() != nil || p.Agent.User != "1000:1000" || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "belongs to root") {
 		t.Errorf("user %q, warnings %q, %v", p.Agent.User, p.Warnings, p.Closed())
 	}
-	if err := plan(t, Options{Layers: Layers{InputsNotFlags: true}}, w).Closed(); err == nil || strings.Contains(diag.HintOf(err), "--accept") {
+	if err := plan(t, Options{Layers: Layers{InputsNotFlags: true}}, w).Closed(); err == nil ||
+		strings.Contains(diag.HintOf(err), "--accept") {
 		t.Errorf("in the Action: hint %q", diag.HintOf(err))
 	}
 	w.ReadOnly = true
@@ -360,7 +372,8 @@ func TestNoFirewallTakesTheUsersWordTwice(t *testing.T) {
 		"the mode and a trusted file":  {Layers: Layers{User: host, Project: &host, TrustProject: true}},
 		"accepted, the file asks only": {Layers: Layers{Project: &host}, Containers: Containers{AcceptNoFirewall: true}},
 	} {
-		if _, err := New(o, Facts{Workspace: workspacetest.Folder(t)}); !errors.Is(err, workspace.ErrRefused) || !strings.Contains(diag.HintOf(err), hostFlags) {
+		if _, err := New(o, Facts{Workspace: workspacetest.Folder(t)}); !errors.Is(err, workspace.ErrRefused) ||
+			!strings.Contains(diag.HintOf(err), hostFlags) {
 			t.Errorf("%s: got %v, want ErrRefused and the flags", name, err)
 		}
 	}
@@ -372,7 +385,8 @@ func TestNoFirewallTakesTheUsersWordTwice(t *testing.T) {
 
 func TestModeAuditIsSaidAloud(t *testing.T) {
 	inputs := Layers{User: network(firewall.Network{Mode: firewall.ModeAudit}), InputsNotFlags: true}
-	if p := plan(t, Options{Layers: inputs}, workspacetest.Folder(t)); len(p.Warnings) == 0 || !strings.HasPrefix(p.Warnings[0], "egress audit: ") {
+	if p := plan(t, Options{Layers: inputs}, workspacetest.Folder(t)); len(p.Warnings) == 0 ||
+		!strings.HasPrefix(p.Warnings[0], "egress audit: ") {
 		t.Errorf("the Action, whose input is egress, warns: %q", p.Warnings)
 	}
 	p := plan(t, Options{Layers: Layers{User: network(firewall.Network{Mode: firewall.ModeAudit})}}, workspacetest.Folder(t))
@@ -395,7 +409,8 @@ func TestAnOpenProviderIsSaidAloud(t *testing.T) {
 		"denied":         {firewall.Network{Presets: []string{"anthropic"}, Deny: []string{"api.anthropic.com"}}, ""},
 		"closed":         {firewall.Network{Presets: []string{"npm"}}, ""},
 	} {
-		said := strings.Join(plan(t, Options{Layers: Layers{User: settings.Settings{Network: c.network}}}, workspacetest.Folder(t)).Warnings, "\n")
+		said := strings.Join(plan(t, Options{Layers: Layers{User: settings.Settings{Network: c.network}}},
+			workspacetest.Folder(t)).Warnings, "\n")
 		if !strings.Contains(said, c.want) || (c.want == "") == strings.Contains(said, "anthropic") {
 			t.Errorf("%s: warnings %q, want %q", name, said, c.want)
 		}
@@ -410,7 +425,8 @@ func TestModeThatTheProjectNarrowsIsSaidAloud(t *testing.T) {
 		t.Errorf("mode %s, warnings %q", p.Network.Mode, p.Warnings)
 	}
 	o.TrustProject = true // as the warning says
-	if p := plan(t, o, workspacetest.Folder(t)); p.Network.Mode != firewall.ModeAudit || strings.Contains(strings.Join(p.Warnings, " "), "asked for") {
+	if p := plan(t, o, workspacetest.Folder(t)); p.Network.Mode != firewall.ModeAudit ||
+		strings.Contains(strings.Join(p.Warnings, " "), "asked for") {
 		t.Errorf("trusted: mode %s, warnings %q", p.Network.Mode, p.Warnings)
 	}
 }
@@ -426,12 +442,14 @@ func TestNetworkNoneHasNoNetwork(t *testing.T) {
 // container with NET_ADMIN: its rules would close that one.
 func TestAttackTheFirewallsRulesInAnotherNetwork(t *testing.T) {
 	for _, name := range []string{"host", "none", "container:abc", "ns:/run/netns/x"} {
-		_, err := New(Options{ID: "test", Containers: Containers{Image: "image:1", EngineNetwork: name}}, Facts{Workspace: workspacetest.Folder(t)})
+		_, err := New(Options{ID: "test", Containers: Containers{Image: "image:1", EngineNetwork: name}},
+			Facts{Workspace: workspacetest.Folder(t)})
 		if !errors.Is(err, ErrConfig) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if p := plan(t, Options{Containers: Containers{EngineNetwork: "app_default"}}, workspacetest.Folder(t)); p.Sidecar.Link.Network != "app_default" {
+	if p := plan(t, Options{Containers: Containers{EngineNetwork: "app_default"}},
+		workspacetest.Folder(t)); p.Sidecar.Link.Network != "app_default" {
 		t.Errorf("it is in %q", p.Sidecar.Link.Network)
 	}
 }
@@ -461,7 +479,8 @@ func TestTrustedMountsAreResolved(t *testing.T) {
 
 // TestTheEnginesSocketIsNeverMounted, not even by a file that somebody trusts.
 func TestTheEnginesSocketIsNeverMounted(t *testing.T) {
-	for _, host := range []string{"/var/run/docker.sock", "/var/run", "/run/../var/run/", "/", "/run/podman", "/home/me/.docker/run/docker.sock"} {
+	for _, host := range []string{"/var/run/docker.sock", "/var/run", "/run/../var/run/", "/", "/run/podman",
+		"/home/me/.docker/run/docker.sock"} {
 		project := &settings.Settings{Mounts: []settings.Mount{{Host: host, Container: "/x"}}}
 		_, err := New(Options{Layers: Layers{Project: project, TrustProject: true}}, Facts{Workspace: workspacetest.Folder(t)})
 		if !errors.Is(err, workspace.ErrRefused) {

@@ -27,7 +27,8 @@ func TestOnlyARunThatOpensTLSTrustsTheSandbox(t *testing.T) {
 				t.Errorf("%s: %s is there: %t", entry, v, got)
 			}
 		}
-		if !slices.Contains(p.Agent.Env, "PIP_CERT=/mine.pem") || slices.ContainsFunc(p.Sidecar.Env, func(v string) bool { return strings.Contains(v, cabundle.Folder) }) {
+		if !slices.Contains(p.Agent.Env, "PIP_CERT=/mine.pem") ||
+			slices.ContainsFunc(p.Sidecar.Env, func(v string) bool { return strings.Contains(v, cabundle.Folder) }) {
 			t.Errorf("%s: agent %q, firewall %q", entry, p.Agent.Env, p.Sidecar.Env)
 		}
 	}

@@ -22,11 +22,14 @@ func TestAProjectNamesSecretsAndTheUserTheirSources(t *testing.T) {
 		fail error
 		hint string
 	}{
-		"asked for, and not trusted": {Options{Layers: Layers{Project: &settings.Settings{Secrets: named}}}, nil, ErrWidens, "--secret NPM_TOKEN"},
+		"asked for, and not trusted": {Options{Layers: Layers{Project: &settings.Settings{Secrets: named}}}, nil,
+			ErrWidens, "--secret NPM_TOKEN"},
 		"asked for, and trusted": {Options{Layers: Layers{Project: &settings.Settings{Secrets: named}, TrustProject: true}},
 			[]Secret{{Name: "NPM_TOKEN", From: "env:NPM_TOKEN"}}, nil, ""},
-		"asked for, and given":   {Options{Layers: Layers{Project: &settings.Settings{Secrets: named}, Own: own}}, []Secret{{Name: "NPM_TOKEN", From: "pass:npm"}}, nil, ""},
-		"asked for, and refused": {Options{Layers: Layers{Project: &settings.Settings{Secrets: named}, Own: own}, Environment: Environment{NoSecrets: []string{"NPM_TOKEN"}}}, nil, nil, ""},
+		"asked for, and given": {Options{Layers: Layers{Project: &settings.Settings{Secrets: named}, Own: own}},
+			[]Secret{{Name: "NPM_TOKEN", From: "pass:npm"}}, nil, ""},
+		"asked for, and refused": {Options{Layers: Layers{Project: &settings.Settings{Secrets: named}, Own: own},
+			Environment: Environment{NoSecrets: []string{"NPM_TOKEN"}}}, nil, nil, ""},
 		"the user's source wins over the project's": {Options{
 			Layers: Layers{
 				TrustProject: true, Own: own,
@@ -34,10 +37,13 @@ func TestAProjectNamesSecretsAndTheUserTheirSources(t *testing.T) {
 			},
 		},
 			[]Secret{{Name: "NPM_TOKEN", From: "pass:npm", File: "/.sbx-secrets/NPM_TOKEN"}}, nil, ""},
-		"the flag's source wins over the file's": {Options{Layers: Layers{Own: own, User: settings.Settings{Secrets: []settings.Secret{{Name: "NPM_TOKEN", From: "env:X"}}}}},
+		"the flag's source wins over the file's": {
+			Options{Layers: Layers{Own: own, User: settings.Settings{Secrets: []settings.Secret{{Name: "NPM_TOKEN", From: "env:X"}}}}},
 			[]Secret{{Name: "NPM_TOKEN", From: "env:X"}}, nil, ""},
-		"the model's key": {Options{Layers: Layers{Own: settings.Settings{Secrets: []settings.Secret{{Name: "ANTHROPIC_API_KEY"}}}}}, nil, ErrConfig, "key stays on the host"},
-		"the model's key under another name": {Options{Layers: Layers{Own: settings.Settings{Secrets: []settings.Secret{{Name: "K", From: "env:ANTHROPIC_API_KEY"}}}}},
+		"the model's key": {Options{Layers: Layers{Own: settings.Settings{Secrets: []settings.Secret{{Name: "ANTHROPIC_API_KEY"}}}}}, nil,
+			ErrConfig, "key stays on the host"},
+		"the model's key under another name": {
+			Options{Layers: Layers{Own: settings.Settings{Secrets: []settings.Secret{{Name: "K", From: "env:ANTHROPIC_API_KEY"}}}}},
 			nil, ErrConfig, "key stays on the host"},
 	} {
 		p, err := New(c.o, Facts{Workspace: workspacetest.Folder(t)})
@@ -68,24 +74,29 @@ func TestAttackAPrefixPassesNothingThatSteers(t *testing.T) {
 	var environ []string
 	for _, name := range []string{"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_SKIP_BEDROCK_AUTH", "CLAUDE_CONFIG_DIR",
 		"CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_API_KEY_HELPER_TTL_MS", "CLAUDE_CODE_SHELL_PREFIX", "CLAUDE_CODE_SHELL", "CLAUDE_CODE_ENTRYPOINT",
-		"CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_CLIENT_CERT", "CLAUDE_CODE_CLIENT_KEY", "CLAUDE_ENV_FILE", "CLAUDE_CODE_TMPDIR", "CLAUDE_PLUGIN_ROOT",
+		"CLAUDE_CODE_SSE_PORT", "CLAUDE_CODE_CLIENT_CERT", "CLAUDE_CODE_CLIENT_KEY", "CLAUDE_ENV_FILE",
+		"CLAUDE_CODE_TMPDIR", "CLAUDE_PLUGIN_ROOT",
 		"CLAUDE_CODE_REMOTE", "CLAUDE_CODE_HTTP_PROXY", "CLAUDE_CODE_PROVIDER_MANAGED_BY_HOST", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR",
-		"CLAUDE_CODE_GIT_BASH_PATH", "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB", "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS", "ANTHROPIC_BEDROCK_BASE_URL"} {
+		"CLAUDE_CODE_GIT_BASH_PATH", "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB", "ANTHROPIC_BASE_URL", "ANTHROPIC_CUSTOM_HEADERS",
+		"ANTHROPIC_BEDROCK_BASE_URL"} {
 		environ = append(environ, name+"=1")
 	}
 	for _, prefixes := range [][]string{nil, {"CLAUDE_", "ANTHROPIC_"}} {
-		o := Options{Environment: Environment{Environ: append(slices.Clone(harmless), environ...)}, Layers: Layers{User: settings.Settings{EnvPrefixes: prefixes}}}
+		o := Options{Environment: Environment{Environ: append(slices.Clone(harmless), environ...)},
+			Layers: Layers{User: settings.Settings{EnvPrefixes: prefixes}}}
 		if p := plan(t, o, workspacetest.Folder(t)); !slices.Equal(p.variables, harmless) {
 			t.Errorf("prefixes %q pass %q", prefixes, p.variables)
 		}
 	}
-	for name, o := range map[string]Options{"none": {Layers: Layers{User: settings.Settings{EnvPrefixes: []string{}}}}, "in the Action": {Layers: Layers{InputsNotFlags: true}}} {
+	for name, o := range map[string]Options{"none": {Layers: Layers{User: settings.Settings{EnvPrefixes: []string{}}}},
+		"in the Action": {Layers: Layers{InputsNotFlags: true}}} {
 		o.Environ = harmless
 		if p := plan(t, o, workspacetest.Folder(t)); len(p.variables) > 0 || slices.Contains(p.Agent.Entrypoint, "--delivery") {
 			t.Errorf("%s: %q", name, p.variables)
 		}
 	}
-	short := Options{Environment: Environment{Environ: []string{"HOME=/root", "HOLIDAY=1"}}, Layers: Layers{User: settings.Settings{EnvPrefixes: []string{"HO"}}}}
+	short := Options{Environment: Environment{Environ: []string{"HOME=/root", "HOLIDAY=1"}},
+		Layers: Layers{User: settings.Settings{EnvPrefixes: []string{"HO"}}}}
 	if p := plan(t, short, workspacetest.Folder(t)); slices.Contains(p.Passed, "HOME") || !slices.Contains(p.Passed, "HOLIDAY") {
 		t.Errorf("a prefix replaces a variable of the sandbox's: %q", p.Passed)
 	}
@@ -96,7 +107,8 @@ func TestAttackAPrefixPassesNothingThatSteers(t *testing.T) {
 	for given, layers := range map[string]Layers{"--env": {}, "input env": {InputsNotFlags: true}} {
 		o := Options{Environment: Environment{Variables: []string{"ANTHROPIC_BASE_URL=http://evil"}}, Layers: layers}
 		_, err := New(o, Facts{Workspace: workspacetest.Folder(t)})
-		if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), given+": ANTHROPIC_BASE_URL ") || !strings.HasPrefix(diag.HintOf(err), "remove it from "+given+";") {
+		if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), given+": ANTHROPIC_BASE_URL ") ||
+			!strings.HasPrefix(diag.HintOf(err), "remove it from "+given+";") {
 			t.Errorf("a variable of the sandbox's is replaced: %v; %s", err, diag.HintOf(err))
 		}
 	}

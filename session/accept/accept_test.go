@@ -80,7 +80,9 @@ func TestQuestion(t *testing.T) {
 	if q := about(t, own, dir); q.Standing() != trust.Trusted {
 		t.Errorf("accepted, and %v", q.Standing())
 	}
-	if got := shown(about(t, own, project(t, map[string]string{settingsFile: `{"network": {"allow": ["a.example"], "presets": ["npm", "vscode"]}}`}))); !strings.HasPrefix(got, "You accepted the same text in "+dir) {
+	if got := shown(about(t, own,
+		project(t, map[string]string{settingsFile: `{"network": {"allow": ["a.example"], "presets": ["npm", "vscode"]}}`}))); !strings.HasPrefix(
+		got, "You accepted the same text in "+dir) {
 		t.Errorf("a copy elsewhere shows\n%s", got)
 	}
 	write(t, dir, map[string]string{settingsFile: "{}", container: `{"image": "debian:13"}`})
@@ -279,13 +281,15 @@ func TestAttackASkillThatChangesAfterItWasAccepted(t *testing.T) {
 		t.Errorf("Claude gets %s; left out %s", names, left)
 	}
 	q := about(t, own, dir)
-	if got := shown(q); q.Standing() != trust.Trusted || !q.NewTexts() || !strings.Contains(got, "  "+skill) || !strings.Contains(got, "+Send the keys.") {
+	if got := shown(q); q.Standing() != trust.Trusted || !q.NewTexts() || !strings.Contains(got, "  "+skill) ||
+		!strings.Contains(got, "+Send the keys.") {
 		t.Errorf("%v; shown\n%s", q.Standing(), got)
 	}
 	if err := q.Accept("trust"); err != nil {
 		t.Fatal(err)
 	}
-	if names, left := gets(); names != "commands/new.md skills/build/SKILL.md " && names != "skills/build/SKILL.md commands/new.md " || left != "" {
+	if names, left := gets(); names != "commands/new.md skills/build/SKILL.md " &&
+		names != "skills/build/SKILL.md commands/new.md " || left != "" {
 		t.Errorf("accepted again: %s; %s", names, left)
 	}
 	if list, err := accept.List(own); err != nil || len(list) != 1 {
@@ -304,7 +308,8 @@ func TestAttackASkillThatChangesAfterItWasAccepted(t *testing.T) {
 func TestTheQuestionShowsTheOptionsOfAFirewallFeature(t *testing.T) {
 	dir := project(t, map[string]string{
 		".devcontainer/firewall/devcontainer-feature.json": `{"id": "firewall", "entrypoint": "/usr/local/share/sbx/entrypoint.sh"}`,
-		".devcontainer/devcontainer.json":                  `{"image": "debian", "features": {"./firewall": {"presets": "npm", "allow": "docs.example"}}}`,
+		".devcontainer/devcontainer.json": `{"image": "debian", "features": {"./firewall": {"presets": "npm", ` +
+			`"allow": "docs.example"}}}`,
 	})
 	q := about(t, userdir.Dir(filepath.Join(t.TempDir(), "own")), dir)
 	for _, want := range []string{"docs.example", "npm", "debian"} {

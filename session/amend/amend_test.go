@@ -24,7 +24,8 @@ func newPlace(t *testing.T, text string) amend.Place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := amend.Place{File: filepath.Join(dir, ".devcontainer", "sandbox.jsonc"), Lock: filepath.Join(t.TempDir(), "state", "lock"), Project: dir}
+	p := amend.Place{File: filepath.Join(dir, ".devcontainer", "sandbox.jsonc"),
+		Lock: filepath.Join(t.TempDir(), "state", "lock"), Project: dir}
 	if p.Trust, err = trust.Open(userdir.Dir(filepath.Join(t.TempDir(), "config")), dir); err != nil {
 		t.Fatal(err)
 	}
@@ -149,12 +150,16 @@ func TestLines(t *testing.T) {
 			"a.example and b.example are closed now in the run y: it denies *.example"},
 		{run, allow("a.example", "b.example"), firewall.Network{Allow: []string{"a.example", "b.example"}, Deny: []string{"b.example"}},
 			"a.example is open now in the run y; b.example is closed now: it denies b.example"},
-		{run, allow("a.example"), firewall.Network{Mode: firewall.ModeNone, Allow: []string{"a.example"}}, "a.example is closed now in the run y: its mode is none"},
+		{run, allow("a.example"), firewall.Network{Mode: firewall.ModeNone, Allow: []string{"a.example"}},
+			"a.example is closed now in the run y: its mode is none"},
 		{run, allow("a.example"), firewall.Network{Mode: firewall.ModeAudit}, "a.example is open now in the run y: by mode audit"},
-		{container, amend.Request{List: "deny", Entries: []string{"a.example"}}, firewall.Network{Deny: []string{"a.example"}}, "a.example is closed now in the dev container x"},
-		{container, amend.Request{List: "allow", Entries: []string{"a.b.example"}, Remove: true}, firewall.Network{Allow: []string{"*.b.example"}},
+		{container, amend.Request{List: "deny", Entries: []string{"a.example"}}, firewall.Network{Deny: []string{"a.example"}},
+			"a.example is closed now in the dev container x"},
+		{container, amend.Request{List: "allow", Entries: []string{"a.b.example"}, Remove: true},
+			firewall.Network{Allow: []string{"*.b.example"}},
 			"a.b.example is open now in the dev container x: by *.b.example"},
-		{container, amend.Request{List: "presets", Entries: []string{"npm"}}, firewall.Network{Presets: []string{"npm"}}, "npm is open now in the dev container x"},
+		{container, amend.Request{List: "presets", Entries: []string{"npm"}}, firewall.Network{Presets: []string{"npm"}},
+			"npm is open now in the dev container x"},
 		{run, amend.Request{List: "presets", Entries: []string{"npm"}}, firewall.Network{Mode: firewall.ModeNone, Presets: []string{"npm"}},
 			"npm is closed now in the run y: its mode is none"},
 		{container, allow("a.example"), firewall.Network{Allow: []string{"\x1b[2J"}}, "the dev container x answered with a policy that is none"},

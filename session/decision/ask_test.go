@@ -77,7 +77,8 @@ func TestWhatAnswersDecide(t *testing.T) {
 		{name: "the rest of a file", answers: "ydyn", want: "a1- a2- b1- h1+ h2- h3- l1+", questions: 4},
 		{name: "the end in a file", answers: "yq", want: "h1+", questions: 2, last: "(2 of 4) accept this change to hook?"},
 		{name: "the end of the input", answers: "y", want: "h1+", questions: 2, fails: true},
-		{name: "the others one by one", answers: "adsyan", want: "a1+ a2+ b1- h1+ h2+ h3+ l1-", questions: 6, last: "(3 of 3) accept this change to b?"},
+		{name: "the others one by one", answers: "adsyan", want: "a1+ a2+ b1- h1+ h2+ h3+ l1-", questions: 6,
+			last: "(3 of 3) accept this change to b?"},
 		{name: "the others one by one, then the end", answers: "aasyq", want: "a1+ h1+ h2+ h3+ l1+", questions: 5},
 		{name: "what is decided is not asked", before: "h1- h2-", now: "l1+", answers: "yy", want: "a1+ a2+ b1+ h3+ l1+",
 			questions: 2},
@@ -105,8 +106,10 @@ func TestWhatAnswersDecide(t *testing.T) {
 // Decisions count for paths that hold them, and the others stay open.
 func TestDecisionsOfPathsThatAreLeftAlone(t *testing.T) {
 	r := written("hook: h1 h2", "a: a1 | b: b1")
-	s := r.note(Taken{"h1": true, "h2": false, "a1": true, "b1": false}, []Outcome{{Path: "hook", Err: ErrChanged}, {Path: "b", Done: "removed"}})
-	if s.Accepted != 1 || s.Refused != 1 || s.Left != 1 || taken(r.Taken) != "a1+ b1-" || r.Undecided() != 2 || !slices.Equal(r.accepted(), []string{"a"}) {
+	s := r.note(Taken{"h1": true, "h2": false, "a1": true, "b1": false},
+		[]Outcome{{Path: "hook", Err: ErrChanged}, {Path: "b", Done: "removed"}})
+	if s.Accepted != 1 || s.Refused != 1 || s.Left != 1 || taken(r.Taken) != "a1+ b1-" || r.Undecided() != 2 ||
+		!slices.Equal(r.accepted(), []string{"a"}) {
 		t.Errorf("%+v %s %d %q", s, taken(r.Taken), r.Undecided(), r.accepted())
 	}
 	if all := taken(r.All()); all != "h1+ h2+" {

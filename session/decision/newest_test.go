@@ -48,11 +48,13 @@ func TestTheNewestRunWithoutChangesIsNamed(t *testing.T) {
 		{"/t", "", "copy of the project is there: diff -r /t "},
 	} {
 		m, err := Find(t.Context(), h, c.project, "", ToShow)
-		if m.Note += diag.HintOf(err); (err == nil) != (c.folder != "") || !strings.HasSuffix(m.Folder, c.folder) || !strings.Contains(m.Note, c.note) {
+		if m.Note += diag.HintOf(err); (err == nil) != (c.folder != "") || !strings.HasSuffix(m.Folder, c.folder) ||
+			!strings.Contains(m.Note, c.note) {
 			t.Errorf("%s: %+v %v", c.project, m, err)
 		}
 	}
-	if _, err := Find(t.Context(), h, "", "20260102-000000-aaaaaa", ToShow); err == nil || !strings.Contains(diag.HintOf(err), "--workspace ro its agent could change no file") {
+	if _, err := Find(t.Context(), h, "", "20260102-000000-aaaaaa", ToShow); err == nil ||
+		!strings.Contains(diag.HintOf(err), "--workspace ro its agent could change no file") {
 		t.Errorf("%v", err)
 	}
 }
@@ -84,14 +86,16 @@ func (r keptRun) keep(t *testing.T, h runs.Home) {
 		must(os.Mkdir(filepath.Join(folder, "tree"), 0o700))
 	}
 	if r.commits {
-		summary["commits"] = []gitdir.Commits{{Branch: "sbx/" + r.id, Head: strings.Repeat("1", 40), Bundle: "commits.bundle", Dir: "/nonexistent"}}
+		summary["commits"] = []gitdir.Commits{{Branch: "sbx/" + r.id, Head: strings.Repeat("1", 40),
+			Bundle: "commits.bundle", Dir: "/nonexistent"}}
 	}
 	text, err := json.Marshal(summary)
 	must(err)
 	must(os.WriteFile(filepath.Join(folder, "summary.json"), text, 0o600))
 	set := &changes.Set{}
 	if r.changed {
-		set = changes.Of([]changes.Pair{{Path: "new.txt", After: &changes.State{What: changes.File, Mode: 0o644, Size: 2}, New: []byte("x\n")}}, nil)
+		set = changes.Of([]changes.Pair{{Path: "new.txt", After: &changes.State{What: changes.File, Mode: 0o644, Size: 2},
+			New: []byte("x\n")}}, nil)
 	}
 	must(set.Save(folder))
 	if r.taken != nil {
@@ -122,22 +126,30 @@ func TestAttackALaterRunHidesTheChangesOfAnEarlierOne(t *testing.T) {
 		earlier string
 		note    string
 	}{
-		"the newest":                      {[]keptRun{{id: a, changed: true}, {id: b, changed: true}}, ToReview, b, a, ""},
-		"an empty one is newer":           {[]keptRun{{id: a, changed: true}, {id: b}}, ToReview, a, "", b + " changed no file"},
-		"diff passes over it":             {[]keptRun{{id: a, changed: true, taken: accepted}, {id: b}}, ToShow, a, "", b + " changed no file"},
-		"diff of a decided one":           {[]keptRun{{id: a, changed: true}, {id: b, changed: true, taken: refused}}, ToShow, b, "", ""},
-		"a decided one is newer":          {[]keptRun{{id: a, changed: true}, {id: b, changed: true, taken: accepted}}, ToReview, a, "", "everything is decided about the run " + b},
-		"other decisions":                 {[]keptRun{{id: a, changed: true}, {id: b, changed: true, taken: Taken{"x": true}}}, ToReview, b, a, ""},
-		"all is decided":                  {[]keptRun{{id: a, changed: true, taken: accepted}, {id: b, changed: true, taken: refused}, {id: c}}, ToReview, b, "", c + " changed no file"},
-		"nothing at all":                  {[]keptRun{{id: a}, {id: b}}, ToReview, b, "", ""},
-		"a copy is gone":                  {[]keptRun{{id: a, workspace: "copy", changed: true}, {id: b, workspace: "gone", changed: true}}, ToReview, a, "", b},
-		"commits below a run without":     {[]keptRun{{id: a, commits: true}, {id: b, changed: true}}, ToTake, a, "", b + " made no commits"},
-		"commits that are taken":          {[]keptRun{{id: a, commits: true}, {id: b, commits: true, taken: Taken{"sbx/" + b: true}}}, ToTake, a, "", b + " left is taken"},
-		"commits that are refused":        {[]keptRun{{id: a, commits: true, taken: Taken{"sbx/" + a: false}}, {id: b}}, ToTake, a, "", b + " made no commits"},
-		"two with commits":                {[]keptRun{{id: a, commits: true}, {id: b, commits: true}}, ToTake, b, a, ""},
-		"a copy":                          {[]keptRun{{id: a, workspace: "copy", changed: true}, {id: b, changed: true}}, ToTake, a, "", b + " made no commits"},
-		"nothing to take":                 {[]keptRun{{id: a, changed: true}, {id: b, changed: true}}, ToTake, b, "", ""},
-		"a person discards":               {[]keptRun{{id: a, changed: true}, {id: b, changed: true, taken: refused}}, ToDiscard, a, "", "decided about the run " + b},
+		"the newest":            {[]keptRun{{id: a, changed: true}, {id: b, changed: true}}, ToReview, b, a, ""},
+		"an empty one is newer": {[]keptRun{{id: a, changed: true}, {id: b}}, ToReview, a, "", b + " changed no file"},
+		"diff passes over it":   {[]keptRun{{id: a, changed: true, taken: accepted}, {id: b}}, ToShow, a, "", b + " changed no file"},
+		"diff of a decided one": {[]keptRun{{id: a, changed: true}, {id: b, changed: true, taken: refused}}, ToShow, b, "", ""},
+		"a decided one is newer": {[]keptRun{{id: a, changed: true}, {id: b, changed: true, taken: accepted}}, ToReview, a, "",
+			"everything is decided about the run " + b},
+		"other decisions": {[]keptRun{{id: a, changed: true}, {id: b, changed: true, taken: Taken{"x": true}}}, ToReview, b,
+			a, ""},
+		"all is decided": {[]keptRun{{id: a, changed: true, taken: accepted}, {id: b, changed: true, taken: refused}, {id: c}},
+			ToReview, b, "", c + " changed no file"},
+		"nothing at all": {[]keptRun{{id: a}, {id: b}}, ToReview, b, "", ""},
+		"a copy is gone": {[]keptRun{{id: a, workspace: "copy", changed: true}, {id: b, workspace: "gone", changed: true}},
+			ToReview, a, "", b},
+		"commits below a run without": {[]keptRun{{id: a, commits: true}, {id: b, changed: true}}, ToTake, a, "", b + " made no commits"},
+		"commits that are taken": {[]keptRun{{id: a, commits: true}, {id: b, commits: true, taken: Taken{"sbx/" + b: true}}}, ToTake, a,
+			"", b + " left is taken"},
+		"commits that are refused": {[]keptRun{{id: a, commits: true, taken: Taken{"sbx/" + a: false}}, {id: b}}, ToTake, a, "",
+			b + " made no commits"},
+		"two with commits": {[]keptRun{{id: a, commits: true}, {id: b, commits: true}}, ToTake, b, a, ""},
+		"a copy": {[]keptRun{{id: a, workspace: "copy", changed: true}, {id: b, changed: true}}, ToTake, a, "",
+			b + " made no commits"},
+		"nothing to take": {[]keptRun{{id: a, changed: true}, {id: b, changed: true}}, ToTake, b, "", ""},
+		"a person discards": {[]keptRun{{id: a, changed: true}, {id: b, changed: true, taken: refused}}, ToDiscard, a, "",
+			"decided about the run " + b},
 		"a script discards once":          {[]keptRun{{id: a, changed: true}, {id: b, changed: true, taken: refused}}, ToDiscardUnseen, b, a, ""},
 		"a script discards what it sees":  {[]keptRun{{id: a, changed: true}, {id: b}}, ToDiscardUnseen, a, "", b + " changed no file"},
 		"a script discards commits alone": {[]keptRun{{id: a, changed: true}, {id: b, commits: true}}, ToDiscardUnseen, b, a, ""},

@@ -141,7 +141,8 @@ func tryScript(t *testing.T, copied bool, begin, agent func(dir string)) tried {
 // programs obey in it.
 const manyFiles = `mkdir -p node_modules/p/.git; for i in $(seq 1001); do : >node_modules/p/$i.js; done; echo x >node_modules/p/.git/config
 ln -s /etc node_modules/p/out; ln -s 1.js node_modules/p/in
-mkdir -p node_modules/p/d/a/b/c; ln -s ../../../../d node_modules/p/d/a/b/c/up; ln -s up/../../../../etc node_modules/p/d/a/b/c/far; echo evil >node_modules/p/.envrc; `
+mkdir -p node_modules/p/d/a/b/c; ln -s ../../../../d node_modules/p/d/a/b/c/up; ln -s up/../../../../etc node_modules/p/d/a/b/c/far; ` +
+	`echo evil >node_modules/p/.envrc; `
 
 // A new folder with very many files is taken or removed whole: not over what the user
 // has there, not when the user wrote into it, and without links out and repositories.
@@ -169,7 +170,8 @@ func TestAFolderWithVeryManyFiles(t *testing.T) {
 	}
 	r = tryWith(t, true, agentDoes)
 	shell(t, r.work.Project, "mkdir -p node_modules/p; echo mine >node_modules/p/7.js")
-	if failed := settle(t, r, accepts(r)); !errors.Is(failed["node_modules/p"], ErrChanged) || shell(t, r.work.Project, "cat node_modules/p/7.js") != "mine\n" {
+	if failed := settle(t, r, accepts(r)); !errors.Is(failed["node_modules/p"], ErrChanged) ||
+		shell(t, r.work.Project, "cat node_modules/p/7.js") != "mine\n" {
 		t.Error(failed)
 	}
 	r = tryWith(t, false, agentDoes)
@@ -178,7 +180,8 @@ func TestAFolderWithVeryManyFiles(t *testing.T) {
 	}
 	r = tryWith(t, false, agentDoes)
 	shell(t, r.work.Project, "sleep 0.02; echo mine >node_modules/p/7.js")
-	if failed := settle(t, r, none); !errors.Is(failed["node_modules/p"], ErrChanged) || shell(t, r.work.Project, "cat node_modules/p/7.js") != "mine\n" {
+	if failed := settle(t, r, none); !errors.Is(failed["node_modules/p"], ErrChanged) ||
+		shell(t, r.work.Project, "cat node_modules/p/7.js") != "mine\n" {
 		t.Error(failed)
 	}
 }
@@ -204,7 +207,8 @@ func write(t *testing.T, dir, rel, text string) {
 // state is everything that a folder holds.
 func state(t *testing.T, dir string) string {
 	t.Helper()
-	return shell(t, dir, `find . -mindepth 1 -printf '%P %y %m %l ' \( -type f -exec sha256sum {} \; -o -printf '\n' \) | sed 's/  .*//' | sort`)
+	return shell(t, dir,
+		`find . -mindepth 1 -printf '%P %y %m %l ' \( -type f -exec sha256sum {} \; -o -printf '\n' \) | sed 's/  .*//' | sort`)
 }
 
 func settle(t *testing.T, r tried, stays func(id string) bool) map[string]error {
@@ -277,7 +281,10 @@ func TestRootLeavesFilesToTheirOwner(t *testing.T) {
 	for name, copied := range map[string]bool{"in place": false, "of a copy": true} {
 		t.Run(name, func(t *testing.T) {
 			r := tryScript(t, copied, func(dir string) {
-				shell(t, dir, project+"mkdir gone; ln -s x gone/link; echo x >gone/file; mkdir apart; echo x >apart/file; chown -hR 4321:4322 .; chown 4323:4324 apart/file")
+				shell(t, dir,
+					project+
+						"mkdir gone; ln -s x gone/link; echo x >gone/file; mkdir apart; echo x >apart/file; chown -hR 4321:4322 .; "+
+						"chown 4323:4324 apart/file")
 			}, func(dir string) {
 				shell(t, dir, agentDoes+manyFiles+"rm -r gone; echo y >>apart/file; chown -hR 4321:4322 .; chown 4323:4324 apart/file")
 			})
@@ -448,8 +455,10 @@ func TestAttackALaterEditIsNeverLost(t *testing.T) {
 	for name, copied := range map[string]bool{"in place": false, "of a copy": true} {
 		t.Run(name, func(t *testing.T) {
 			r := try(t, copied)
-			edits := `echo mine >>src/many.go; echo mine >docs/removed.txt; echo mine >logo.bin; echo mine >empty.txt; rm -f mode.sh; echo mine >mode.sh
-				rm -f becomes-link; echo mine >becomes-link; rm -f link; ln -s mine link; echo mine >end.txt; mkdir -p new/deep; echo mine >new/deep/file; rm -f new/link
+			edits := `echo mine >>src/many.go; echo mine >docs/removed.txt; echo mine >logo.bin; echo mine >empty.txt; ` +
+				`rm -f mode.sh; echo mine >mode.sh
+				rm -f becomes-link; echo mine >becomes-link; rm -f link; ln -s mine link; echo mine >end.txt; mkdir -p new/deep; ` +
+				`echo mine >new/deep/file; rm -f new/link
 				echo mine >new/link; rm -rf becomes-folder; mkdir becomes-folder; echo mine >becomes-folder/inner`
 			shell(t, r.work.Project, edits)
 			mine := state(t, r.work.Project)
@@ -522,7 +531,8 @@ func TestAttackAFileWithHolesFillsTheDisk(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells where holes are")
 	}
-	r := tryWith(t, true, `truncate -s 64M sparse.bin; mkdir many; for i in $(seq 1100); do echo $i >many/$i.txt; done; truncate -s 64M many/sparse.bin`)
+	r := tryWith(t, true,
+		`truncate -s 64M sparse.bin; mkdir many; for i in $(seq 1100); do echo $i >many/$i.txt; done; truncate -s 64M many/sparse.bin`)
 	if failed := settle(t, r, all); len(failed) > 0 {
 		t.Fatal(failed)
 	}

@@ -28,14 +28,16 @@ FROM debian:bookworm-slim
 RUN useradd -m dev
 USER dev
 -- .devcontainer/late/devcontainer-feature.json --
-{"id": "late", "version": "1.0.0", "name": "late", "installsAfter": ["REGISTRY/features/early"], "containerEnv": {"LATE": "/late:${EARLY}\""},
+{"id": "late", "version": "1.0.0", "name": "late", "installsAfter": ["REGISTRY/features/early"], "containerEnv": ` +
+	`{"LATE": "/late:${EARLY}\""},
  "options": {"word": {"type": "string", "default": "no"}, "flag": {"type": "boolean", "default": true}}}
 -- .devcontainer/late/install.sh --
 . ./lib/tell.sh
 -- .devcontainer/late/lib/tell.sh --
 { echo "late as $(id -un)"; env | grep -E '^(_REMOTE|_CONTAINER|WORD|FLAG|TWO|VERSION|EARLY|LATE)' | sort; } >>/told
 -- src/early/devcontainer-feature.json --
-{"id": "early", "version": "1.2.3", "name": "early", "containerEnv": {"EARLY": "yes"}, "options": {"version": {"type": "string", "default": "1"}}}
+{"id": "early", "version": "1.2.3", "name": "early", "containerEnv": {"EARLY": "yes"}, "options": {"version": ` +
+	`{"type": "string", "default": "1"}}}
 -- src/early/install.sh --
 #!/bin/sh
 { echo "early as $(id -un)"; env | grep -E '^(_REMOTE|_CONTAINER|WORD|FLAG|TWO|VERSION|EARLY|LATE)' | sort; } >>/told
@@ -85,7 +87,8 @@ func TestFeaturesAreInstalledAsTheOfficialCLIDoes(t *testing.T) {
 	t.Cleanup(func() { _ = exec.Command("docker", "rmi", "-f", i.Choice.Name).Run() })
 	look := func(image string) string {
 		t.Helper()
-		out, err := exec.Command("docker", "run", "--rm", "--network", "none", image, "sh", "-c", `cat /told; echo "$LATE as $(id -un)"; ls /tmp`).CombinedOutput()
+		out, err := exec.Command("docker", "run", "--rm", "--network", "none", image, "sh", "-c",
+			`cat /told; echo "$LATE as $(id -un)"; ls /tmp`).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s: %v", out, err)
 		}

@@ -87,12 +87,14 @@ func TestTheDefaultImageHasTheUsualPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	programs := "git curl jq dig node npm npx python3 pip uv uvx make cc g++ bash rg unzip"
-	out, err := exec.CommandContext(t.Context(), "docker", "run", "--rm", "--network", "none", "--user", "4242:4242", DefaultName(DefaultFiles()),
+	out, err := exec.CommandContext(t.Context(), "docker", "run", "--rm", "--network", "none", "--user", "4242:4242",
+		DefaultName(DefaultFiles()),
 		"sh", "-c", "for p in "+programs+`; do command -v "$p" >/dev/null || echo "no $p"; done`).CombinedOutput()
 	if err != nil || len(out) > 0 {
 		t.Errorf("%v\n%s", err, out)
 	}
-	if _, err := exec.CommandContext(t.Context(), "docker", "run", "--rm", DefaultName(DefaultFiles()), "test", "!", "-e", "/usr/local/bin/claude").Output(); err != nil {
+	if _, err := exec.CommandContext(t.Context(), "docker", "run", "--rm", DefaultName(DefaultFiles()), "test", "!", "-e",
+		"/usr/local/bin/claude").Output(); err != nil {
 		t.Error("it has Claude Code in it, whose licence does not permit to pass it on")
 	}
 }
@@ -160,12 +162,14 @@ func TestAttackTheNameOfAnImageMoves(t *testing.T) {
 // Attack: an image has a link to the project where a run mounts its first process, the
 // engine follows it, and the mount of the project covers that process with the project's.
 func TestAttackAnImageWithALinkWhereARunMounts(t *testing.T) {
-	for _, link := range []string{"/workspace/x /out/.sbx", "/workspace/x /out/.sbx-claude", "/workspace/x /out/.sbx-program", "/x /out/workspace"} {
+	for _, link := range []string{"/workspace/x /out/.sbx", "/workspace/x /out/.sbx-claude",
+		"/workspace/x /out/.sbx-program", "/x /out/workspace"} {
 		var said bytes.Buffer
 		i := bringer(t, &said)
 		evil := buildFrom(t, "sbx-images-evil:"+strings.ToLower(t.Name()), "FROM debian:bookworm-slim AS made\nRUN mkdir /out && ln -s "+link+
 			"\nFROM debian:bookworm-slim\nCOPY --from=made /out/ /\n")
-		if err := i.Bring(t.Context(), planWith(evil)); !errors.Is(err, sandbox.ErrNoStart) || !strings.Contains(err.Error(), "where a run mounts") {
+		if err := i.Bring(t.Context(), planWith(evil)); !errors.Is(err, sandbox.ErrNoStart) ||
+			!strings.Contains(err.Error(), "where a run mounts") {
 			t.Errorf("%s: %v", link, err)
 		}
 	}
@@ -225,7 +229,8 @@ func TestClaudeCodeForEveryImage(t *testing.T) {
 	var said bytes.Buffer
 	i := bringer(t, &said)
 	own := func(name, mode string) string {
-		return buildFrom(t, "sbx-images-"+name+":test", "FROM debian:bookworm-slim\nRUN cp /bin/true /usr/local/bin/claude && chmod "+mode+" /usr/local/bin/claude\n")
+		return buildFrom(t, "sbx-images-"+name+":test",
+			"FROM debian:bookworm-slim\nRUN cp /bin/true /usr/local/bin/claude && chmod "+mode+" /usr/local/bin/claude\n")
 	}
 	for _, c := range []struct {
 		what, image string
@@ -264,7 +269,8 @@ func TestOnePin(t *testing.T) {
 	for option, arch := range map[string]string{"claudeIntegrityX64": "amd64", "claudeIntegrityArm64": "arm64"} {
 		pinned, err := npm.Pinned(arch, npm.Glibc)
 		if err != nil || template.Value(option, nil) != pinned.Integrity || template.Value("claudeVersion", nil) != pinned.Version {
-			t.Errorf("%s: the template pins %s %s, a run %+v: %v", arch, template.Value("claudeVersion", nil), template.Value(option, nil), pinned, err)
+			t.Errorf("%s: the template pins %s %s, a run %+v: %v", arch, template.Value("claudeVersion", nil),
+				template.Value(option, nil), pinned, err)
 		}
 	}
 }
@@ -278,7 +284,8 @@ func TestAttackAListOfUsersThatLeadsElsewhere(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var archive bytes.Buffer
 			tw := tar.NewWriter(&archive)
-			entries := []*tar.Header{{Name: "etc/", Typeflag: tar.TypeDir, Mode: 0o755}, {Name: link, Typeflag: tar.TypeSymlink, Linkname: "/workspace/made-by-root", Mode: 0o777}}
+			entries := []*tar.Header{{Name: "etc/", Typeflag: tar.TypeDir, Mode: 0o755},
+				{Name: link, Typeflag: tar.TypeSymlink, Linkname: "/workspace/made-by-root", Mode: 0o777}}
 			for _, h := range entries {
 				if err := tw.WriteHeader(h); err != nil {
 					t.Fatal(err)
@@ -356,9 +363,10 @@ func TestThePublishedFirewallIsPulledOnce(t *testing.T) {
 	if err := exec.Command("docker", "rmi", "-f", publishedName(i.Published), local).Run(); err != nil {
 		t.Fatal(err)
 	}
-	registry.Set(registrytest.Times(100, registrytest.Request("GET", "/manifests/"), registrytest.Change(func(_ http.Header, body []byte) []byte {
-		return bytes.ReplaceAll(body, []byte("sha256:"), []byte("sha256:0"))
-	})))
+	registry.Set(registrytest.Times(100, registrytest.Request("GET", "/manifests/"),
+		registrytest.Change(func(_ http.Header, body []byte) []byte {
+			return bytes.ReplaceAll(body, []byte("sha256:"), []byte("sha256:0"))
+		})))
 	built, err := i.bringFirewall(t.Context())
 	if err != nil || built == first {
 		t.Errorf("%s, %v", built, err)

@@ -11,10 +11,13 @@ import (
 func TestOfAFrontMatterOnlyPlainMembersStay(t *testing.T) {
 	for in, want := range map[string]string{
 		"no front matter\n---\nhooks: x\n": "no front matter\n---\nhooks: x\n",
-		"---\nname: a\ndescription: |\n  two\n  lines\ntools: [Read, Grep]\nuser-invocable: false\n---\nbody\n---\n":                             "---\nname: \"a\"\ndescription: \"two\\nlines\\n\"\ntools: [\"Read\",\"Grep\"]\nuser-invocable: false\n---\nbody\n---\n",
-		"---\nhooks: {PreToolUse: []}\nallowed-tools: Bash\nmodel: opus\nmcpServers: [a]\npermissionMode: x\nHooks: y\ncontext: fork\n---\nbody": "---\n---\nbody",
-		"---\ndescription: &a {hooks: 1}\nname: *a\ntools: [{hooks: 1}]\n---\n":                                                                  "---\n---\n",
-		"\xef\xbb\xbf--- \r\nname: a\r\nhooks: b\r\n---\r\nbody":                                                                                 "---\nname: \"a\"\n---\nbody",
+		"---\nname: a\ndescription: |\n  two\n  lines\ntools: [Read, Grep]\nuser-invocable: false\n" +
+			"---\nbody\n---\n": "---\nname: \"a\"\ndescription: \"two\\nlines\\n\"\ntools: [\"Read\",\"Grep\"]\n" +
+			"user-invocable: false\n---\nbody\n---\n",
+		"---\nhooks: {PreToolUse: []}\nallowed-tools: Bash\nmodel: opus\nmcpServers: [a]\npermissionMode: x\nHooks: y\n" +
+			"context: fork\n---\nbody": "---\n---\nbody",
+		"---\ndescription: &a {hooks: 1}\nname: *a\ntools: [{hooks: 1}]\n---\n": "---\n---\n",
+		"\xef\xbb\xbf--- \r\nname: a\r\nhooks: b\r\n---\r\nbody":                "---\nname: \"a\"\n---\nbody",
 		"---\n---\nbody": "---\n---\nbody",
 	} {
 		got, err := textOnly([]byte(in))
@@ -22,7 +25,8 @@ func TestOfAFrontMatterOnlyPlainMembersStay(t *testing.T) {
 			t.Errorf("%q\ngot  %q %v\nwant %q", in, got, err, want)
 		}
 	}
-	for _, in := range []string{"\xef\xbb\xbf\xef\xbb\xbf---\nhooks: x\n---\n", "\n\xef\xbb\xbf---\nhooks: x\n---\n", // JavaScript takes it for a blank
+	// JavaScript takes it for a blank
+	for _, in := range []string{"\xef\xbb\xbf\xef\xbb\xbf---\nhooks: x\n---\n", "\n\xef\xbb\xbf---\nhooks: x\n---\n",
 		"\xff\xfe-\x00-\x00-\x00\n\x00h\x00o\x00o\x00k\x00s\x00:\x00 \x00x\x00\n\x00-\x00-\x00-\x00\n\x00", // UTF-16
 		"---\nname: a\n", "---\n- a\n---\n", "---\na: [\n---\n", "\n---\nhooks: x\n---\n", "--- # x\nhooks: x\n---\n",
 		"---\n" + strings.Repeat("x: y\n", 20000) + "---\n"} {
@@ -85,20 +89,24 @@ func TestWhatIsNoTextIsLeftOut(t *testing.T) {
 		".claude/agents/bad.md": "---\nname: a\n", ".claude/settings.json": "{}",
 	}))
 	slices.Sort(s.LeftOut)
-	want := []string{".claude/agents/bad.md (its front matter cannot be read)", ".claude/agents/big.md (too large)", ".claude/commands/c.sh (no text for Claude)",
+	want := []string{".claude/agents/bad.md (its front matter cannot be read)", ".claude/agents/big.md (too large)",
+		".claude/commands/c.sh (no text for Claude)",
 		".claude/skills/s/.hidden (hidden)"}
-	if err != nil || !slices.Equal(s.LeftOut, want) || !slices.Equal(paths(s), []string{"skills/s/SKILL.md", "skills/s/run.sh", "commands/sub/c.md"}) {
+	if err != nil || !slices.Equal(s.LeftOut, want) ||
+		!slices.Equal(paths(s), []string{"skills/s/SKILL.md", "skills/s/run.sh", "commands/sub/c.md"}) {
 		t.Errorf("%q %q %v", paths(s), s.LeftOut, err)
 	}
 }
 
 func TestTheUsersOwnComeByTheirList(t *testing.T) {
-	mine := project(t, map[string]string{"CLAUDE.md": "m", "skills/a/SKILL.md": "a", "agents/b.md": "b", "agents/c.md": "c", "settings.json": "{}", ".credentials.json": "SECRET"})
+	mine := project(t, map[string]string{"CLAUDE.md": "m", "skills/a/SKILL.md": "a", "agents/b.md": "b", "agents/c.md": "c",
+		"settings.json": "{}", ".credentials.json": "SECRET"})
 	s, err := User(mine, []string{"CLAUDE.md", "agents/b.md", "skills"})
 	if err != nil || !slices.Equal(paths(s), []string{"CLAUDE.md", "agents/b.md", "skills/a/SKILL.md"}) {
 		t.Errorf("%q %v", paths(s), err)
 	}
-	for _, entry := range []string{"settings.json", ".credentials.json", "../x", "/etc/passwd", "skills/../.credentials.json", "agents/none.md", ".", "projects"} {
+	for _, entry := range []string{"settings.json", ".credentials.json", "../x", "/etc/passwd", "skills/../.credentials.json",
+		"agents/none.md", ".", "projects"} {
 		if _, err := User(mine, []string{entry}); err == nil {
 			t.Errorf("%s is taken", entry)
 		}

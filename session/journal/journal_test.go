@@ -127,9 +127,11 @@ func TestAttackTheJournalIsWhereTheAgentWrites(t *testing.T) {
 	}
 	for _, name := range []string{
 		filepath.Join(project, "log"), filepath.Join(project, "sub", "log"), filepath.Join(outside, "way", "log"), filepath.Join(outside, "link"),
-		filepath.Join(outside, "dangling"), filepath.Join(outside, "folder", "log"), filepath.Join(outside, "folder"), outside + "/../project/log",
+		filepath.Join(outside, "dangling"), filepath.Join(outside, "folder", "log"), filepath.Join(outside, "folder"),
+		outside + "/../project/log",
 	} {
-		if _, err := Open(Options{File: name, Project: project, Mounts: []string{filepath.Join(outside, "folder")}}); !errors.Is(err, ErrRefused) {
+		if _, err := Open(Options{File: name, Project: project, Mounts: []string{filepath.Join(outside, "folder")}}); !errors.Is(err,
+			ErrRefused) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -141,7 +143,8 @@ func TestAttackTheJournalIsWhereTheAgentWrites(t *testing.T) {
 	if text, err := os.ReadFile(victim); err != nil || string(text) != "precious" {
 		t.Errorf("a file of the user's holds %q, %v", text, err)
 	}
-	for _, name := range []string{filepath.Join(project, "log"), filepath.Join(project, "sub", "log"), filepath.Join(outside, "new"), filepath.Join(outside, "log")} {
+	for _, name := range []string{filepath.Join(project, "log"), filepath.Join(project, "sub", "log"), filepath.Join(outside, "new"),
+		filepath.Join(outside, "log")} {
 		if _, err := os.Lstat(name); err == nil {
 			t.Errorf("%s was made", name)
 		}

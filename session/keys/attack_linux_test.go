@@ -77,7 +77,8 @@ func TestAttackTheKeyIsNotInOurOwnEnvironmentOrMemoryForOthers(t *testing.T) {
 					t.Errorf("its own user can open %s: %v %q", file, err, out)
 				}
 			}
-			if limits, err := os.ReadFile(proc + "limits"); err != nil || !strings.Contains(string(limits), "Max core file size        0                    0") {
+			if limits, err := os.ReadFile(proc + "limits"); err != nil ||
+				!strings.Contains(string(limits), "Max core file size        0                    0") {
 				t.Errorf("it may leave a core file: %v %s", err, limits)
 			}
 			for _, fd := range entries(t, proc+"fd") { // the pipe of the keys is closed

@@ -60,7 +60,8 @@ func TestPeriods(t *testing.T) {
 	if err := Read(dir, noon.AddDate(0, 0, -1), func(Entry) { read++ }); read != 4 || err != nil {
 		t.Errorf("%d entries since yesterday, %v", read, err)
 	}
-	for by, want := range map[By]string{ByModel: "[opus:45 haiku:2]", ByDay: "[2026-11-20:32 2026-11-22:8 2026-11-23:7]", ByProject: "[/a:11 /b:36]"} {
+	for by, want := range map[By]string{ByModel: "[opus:45 haiku:2]", ByDay: "[2026-11-20:32 2026-11-22:8 2026-11-23:7]",
+		ByProject: "[/a:11 /b:36]"} {
 		rows, err := Table(dir, noon.AddDate(0, 0, -3), "", by)
 		var got []string
 		for _, r := range rows {

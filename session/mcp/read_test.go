@@ -28,9 +28,12 @@ servers:
     env:
       GITHUB_TOKEN: ${GITHUB_TOKEN}
 `,
-		"a YAML list":    "- {name: files, command: npx, args: [-y, '@scope/files', /workspace]}\n- {name: github, command: github-mcp, env: {GITHUB_TOKEN: '${GITHUB_TOKEN}'}}\n",
-		"YAML by name":   "mcp_servers:\n  files: {command: npx, args: [-y, '@scope/files', /workspace]}\n  github: {command: github-mcp, env: {GITHUB_TOKEN: '${GITHUB_TOKEN}'}}\n",
-		"with a BOM, \r": "\xef\xbb\xbf- {name: files, command: npx, args: [-y, '@scope/files', /workspace]}\r\n- {name: github, command: github-mcp, env: {GITHUB_TOKEN: '${GITHUB_TOKEN}'}}\r\n",
+		"a YAML list": "- {name: files, command: npx, args: [-y, '@scope/files', /workspace]}\n- {name: github, command: github-mcp, env: " +
+			"{GITHUB_TOKEN: '${GITHUB_TOKEN}'}}\n",
+		"YAML by name": "mcp_servers:\n  files: {command: npx, args: [-y, '@scope/files', /workspace]}\n  github: {command: github-mcp, env: " +
+			"{GITHUB_TOKEN: '${GITHUB_TOKEN}'}}\n",
+		"with a BOM, \r": "\xef\xbb\xbf- {name: files, command: npx, args: [-y, '@scope/files', /workspace]}\r\n" +
+			"- {name: github, command: github-mcp, env: {GITHUB_TOKEN: '${GITHUB_TOKEN}'}}\r\n",
 	} {
 		got, err := Read("f", []byte(text))
 		for i := range got {
@@ -40,7 +43,8 @@ servers:
 			t.Errorf("%s: %+v %v", name, got, err)
 		}
 	}
-	got, err := Read("f", []byte(`{"mcpServers": {"far": {"type": "http", "url": "https://mcp.example.com/mcp", "headers": {"Authorization": "Bearer ${T}"}}}}`))
+	got, err := Read("f",
+		[]byte(`{"mcpServers": {"far": {"type": "http", "url": "https://mcp.example.com/mcp", "headers": {"Authorization": "Bearer ${T}"}}}}`))
 	if err != nil || len(got) != 1 || got[0].URL == "" || got[0].Headers["Authorization"] != "Bearer ${T}" {
 		t.Errorf("%+v %v", got, err)
 	}
@@ -77,7 +81,8 @@ func TestMistakesAreNamed(t *testing.T) {
 }
 
 func TestAServersOwnPolicyIsAnswered(t *testing.T) {
-	for _, text := range []string{`{"mcpServers":{"a":{"command":"x","network":"none"}}}`, "- {name: a, command: x, allowedDomains: [b.example]}"} {
+	for _, text := range []string{`{"mcpServers":{"a":{"command":"x","network":"none"}}}`,
+		"- {name: a, command: x, allowedDomains: [b.example]}"} {
 		_, err := Read("f", []byte(text))
 		if hint := diag.HintOf(err); !strings.Contains(hint, "--mcp-passthrough") {
 			t.Errorf("%q: %v, hint %q", text, err, hint)
@@ -87,7 +92,8 @@ func TestAServersOwnPolicyIsAnswered(t *testing.T) {
 
 // Every server that is read can be started: it has a name and one way to reach it.
 func FuzzRead(f *testing.F) {
-	for _, seed := range []string{`{"mcpServers":{"a":{"command":"x"}}}`, "- {name: a, command: x}", "servers:\n- name: a\n  command: b\n  env: {A: 1}\n", "&a [*a]"} {
+	for _, seed := range []string{`{"mcpServers":{"a":{"command":"x"}}}`, "- {name: a, command: x}",
+		"servers:\n- name: a\n  command: b\n  env: {A: 1}\n", "&a [*a]"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -64,14 +64,16 @@ COPY tool /tool
 -- docker/tool --
 -- .devcontainer/tool --
 `, "", ".devcontainer/devcontainer.json docker/Dockerfile docker/tool"},
-		{"the older form wins, with its context", config + `{"dockerFile": "../docker/Dockerfile", "build": {"dockerfile": "none", "context": ".."}}
+		{"the older form wins, with its context",
+			config + `{"dockerFile": "../docker/Dockerfile", "build": {"dockerfile": "none", "context": ".."}}
 -- docker/Dockerfile --
 FROM scratch
 COPY tool /tool
 -- docker/tool --
 -- tool --
 `, "", ".devcontainer/devcontainer.json docker/Dockerfile docker/tool"},
-		{"names by the workspace's folder", config + `{"build": {"dockerfile": "${localWorkspaceFolder}/docker/Dockerfile", "context": "${localWorkspaceFolder}"}}
+		{"names by the workspace's folder",
+			config + `{"build": {"dockerfile": "${localWorkspaceFolder}/docker/Dockerfile", "context": "${localWorkspaceFolder}"}}
 -- docker/Dockerfile --
 FROM scratch
 COPY tool /tool
@@ -113,9 +115,12 @@ secret
 -- .devcontainer/a --
 -- .devcontainer/secret/b --
 `, "", ".devcontainer/.dockerignore .devcontainer/Dockerfile .devcontainer/a .devcontainer/devcontainer.json"},
-		{"a Feature without its registry", config + `{"image": "a", "features": {"x": {}}}`, "its Feature x does not come from a registry", ".devcontainer/devcontainer.json"},
-		{"a Feature of a web address", config + `{"image": "a", "features": {"https://x.example/a.tgz": {}}}`, "does not come from a registry", ".devcontainer/devcontainer.json"},
-		{"a Feature of a repository's releases", config + `{"image": "a", "features": {"owner/repository/x": {}}}`, "does not come from a registry", ".devcontainer/devcontainer.json"},
+		{"a Feature without its registry", config + `{"image": "a", "features": {"x": {}}}`, "its Feature x does not come from a registry",
+			".devcontainer/devcontainer.json"},
+		{"a Feature of a web address", config + `{"image": "a", "features": {"https://x.example/a.tgz": {}}}`, "does not come from a registry",
+			".devcontainer/devcontainer.json"},
+		{"a Feature of a repository's releases", config + `{"image": "a", "features": {"owner/repository/x": {}}}`,
+			"does not come from a registry", ".devcontainer/devcontainer.json"},
 		{"Features of a registry, and their lock", config + `{"image": "a", "features": {"ghcr.io/x/y:1": {}}}
 -- .devcontainer/devcontainer-lock.json --
 {}
@@ -125,17 +130,24 @@ secret
 {"id": "x"}
 -- .devcontainer/x/install.sh* --
 -- .devcontainer/x/lib/a --
-`, "", ".devcontainer/devcontainer.json .devcontainer/x/devcontainer-feature.json .devcontainer/x/install.sh// (executable) .devcontainer/x/lib/a"},
-		{"what a run brings along", config + `{"image": "a", "features": {"./firewall": {}, "ghcr.io/anthropics/devcontainer-features/claude-code:1": {}}}
+`, "",
+			".devcontainer/devcontainer.json .devcontainer/x/devcontainer-feature.json .devcontainer/x/install.sh// " +
+				"(executable) .devcontainer/x/lib/a"},
+		{"what a run brings along",
+			config + `{"image": "a", "features": {"./firewall": {}, "ghcr.io/anthropics/devcontainer-features/claude-code:1": {}}}
 -- .devcontainer/firewall/devcontainer-feature.json --
 {"id": "firewall", "entrypoint": "/usr/local/share/sbx/entrypoint.sh"}
 -- .devcontainer/firewall/sbx-init-linux-amd64.gz --
 `, "", ".devcontainer/devcontainer.json"},
-		{"a Feature outside", config + `{"image": "a", "features": {"../../x": {}}}`, "lies outside of the project", ".devcontainer/devcontainer.json"},
-		{"a Feature that is not there", config + `{"image": "a", "features": {"./x": {}}}`, "its Feature ./x cannot be read", ".devcontainer/devcontainer.json"},
-		{"an option from this machine", config + `{"image": "a", "features": {"ghcr.io/x/y:1": {"o": "${localEnv:HOME}"}}}`, "variables of this machine", ".devcontainer/devcontainer.json"},
+		{"a Feature outside", config + `{"image": "a", "features": {"../../x": {}}}`, "lies outside of the project",
+			".devcontainer/devcontainer.json"},
+		{"a Feature that is not there", config + `{"image": "a", "features": {"./x": {}}}`, "its Feature ./x cannot be read",
+			".devcontainer/devcontainer.json"},
+		{"an option from this machine", config + `{"image": "a", "features": {"ghcr.io/x/y:1": {"o": "${localEnv:HOME}"}}}`,
+			"variables of this machine", ".devcontainer/devcontainer.json"},
 		{"no Features", config + `{"image": "a", "features": {}}`, "", ".devcontainer/devcontainer.json"},
-		{"a Compose file that is not there", config + `{"dockerComposeFile": "c.yml", "service": "x"}`, "Compose files cannot be read", ".devcontainer/devcontainer.json"},
+		{"a Compose file that is not there", config + `{"dockerComposeFile": "c.yml", "service": "x"}`, "Compose files cannot be read",
+			".devcontainer/devcontainer.json"},
 		{"the image of a Compose service", config + `{"dockerComposeFile": "../c.yml", "service": "x"}
 -- c.yml --
 services: {x: {image: "a:${TAG}"}, db: {image: postgres}}
@@ -173,8 +185,10 @@ services: {x: {build: {context: ., dockerfile_inline: "FROM a"}}}
 		{"variables", config + `{"image": "a:${localEnv:X}"}`, "variables of this machine", ".devcontainer/devcontainer.json"},
 		{"nothing", config + `{}`, "neither an image", ".devcontainer/devcontainer.json"},
 		{"half a text", config + `{"image": `, "well formed", ".devcontainer/devcontainer.json"},
-		{"a Dockerfile outside", config + `{"build": {"dockerfile": "../../Dockerfile"}}`, "outside of the project", ".devcontainer/devcontainer.json"},
-		{"a context outside", config + `{"build": {"dockerfile": "Dockerfile", "context": "../.."}}`, "outside of the project", ".devcontainer/devcontainer.json"},
+		{"a Dockerfile outside", config + `{"build": {"dockerfile": "../../Dockerfile"}}`, "outside of the project",
+			".devcontainer/devcontainer.json"},
+		{"a context outside", config + `{"build": {"dockerfile": "Dockerfile", "context": "../.."}}`, "outside of the project",
+			".devcontainer/devcontainer.json"},
 		{"no Dockerfile", config + `{"build": {"dockerfile": "Dockerfile"}}`, "no such file", ".devcontainer/devcontainer.json"},
 	} {
 		r := Read(project(t, c.files))

@@ -134,7 +134,8 @@ func TestOrigin(t *testing.T) {
 	}
 	old, fresh := "one\n"+long+"two\n", "first\n"+long+"second\n"
 	set := &changes.Set{Changes: []changes.Change{
-		{Path: "a.go", Kind: changes.Changed, Before: &changes.State{What: changes.File}, After: &changes.State{What: changes.File}, When: at(30).UnixNano()},
+		{Path: "a.go", Kind: changes.Changed, Before: &changes.State{What: changes.File}, After: &changes.State{What: changes.File},
+			When: at(30).UnixNano()},
 		{Path: "b.sh", Kind: changes.Added, After: &changes.State{What: changes.File}, When: at(10).UnixNano()},
 		{Path: "c.txt", Kind: changes.Added, After: &changes.State{What: changes.File}, When: at(50).UnixNano()},
 		{Path: "made.o", Kind: changes.Added, After: &changes.State{What: changes.File}, When: at(42).UnixNano()},
@@ -167,9 +168,11 @@ func TestOrigin(t *testing.T) {
 			}
 		}
 	}
-	for name, want := range map[string]string{"a.go0": "Edit 1 [middle.example early.example]", "a.go1": "Edit 2 [middle.example early.example]",
-		"b.sh0": "Bash 5 [early.example]", "c.txt0": "unknown 0 [late.example middle.example early.example]", "made.o0": "Bash 40 [middle.example early.example]",
-		"gone0": "unknown 0 [late.example middle.example early.example]"} {
+	for name, want := range map[string]string{"a.go0": "Edit 1 [middle.example early.example]",
+		"a.go1": "Edit 2 [middle.example early.example]",
+		"b.sh0": "Bash 5 [early.example]", "c.txt0": "unknown 0 [late.example middle.example early.example]",
+		"made.o0": "Bash 40 [middle.example early.example]",
+		"gone0":   "unknown 0 [late.example middle.example early.example]"} {
 		if got[name] != want {
 			t.Errorf("%s: got %s, want %s", name, got[name], want)
 		}
@@ -189,7 +192,8 @@ func manyChanges(n int) Input {
 		b = append(b, strings.Repeat("another line of some length, with a url https://example.com/x\n", 20)...)
 		p := patchOf(a, b)
 		in.Set.Changes = append(in.Set.Changes, changes.Change{Path: fmt.Sprintf("src/%d/file.go", i), Kind: changes.Changed,
-			Before: &changes.State{What: changes.File}, After: &changes.State{What: changes.File}, When: 1, Patch: changes.Piece{At: int64(len(in.Patch)), Size: int64(len(p))}})
+			Before: &changes.State{What: changes.File}, After: &changes.State{What: changes.File}, When: 1,
+			Patch: changes.Piece{At: int64(len(in.Patch)), Size: int64(len(p))}})
 		in.Patch = append(in.Patch, p...)
 		in.Calls = append(in.Calls, agent.Call{Name: "Edit", Path: fmt.Sprintf("/workspace/src/%d/file.go", i), Wrote: []string{string(b)}})
 	}

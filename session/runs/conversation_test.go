@@ -42,7 +42,8 @@ func TestAConversationIsFoundByItsProject(t *testing.T) {
 		"20260105-000000-aaaaaa": `+{"folder":"/p","sessionId":"../../evil"}`,
 	})
 	left := strings.Replace(session, "43", "45", 1)
-	if err := os.WriteFile(filepath.Join(h.Dir(), "20260102-000000-aaaaaa", "conversation-"+left+".jsonl"), []byte("left"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(h.Dir(), "20260102-000000-aaaaaa", "conversation-"+left+".jsonl"),
+		[]byte("left"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ project, name, run, want string }{
@@ -65,7 +66,8 @@ func TestAConversationIsFoundByItsProject(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.want) || got.Files("/workspace") != nil {
 				t.Errorf("%s %q: %v", c.project, c.name, err)
 			}
-		case err != nil || string(got.Files("/workspace")[0].Data) != c.run || got.Files("/workspace")[0].Path != "projects/-workspace/"+got.ID+".jsonl":
+		case err != nil || string(got.Files("/workspace")[0].Data) != c.run ||
+			got.Files("/workspace")[0].Path != "projects/-workspace/"+got.ID+".jsonl":
 			t.Errorf("%s %q: %+v %v", c.project, c.name, got, err)
 		}
 	}
@@ -74,7 +76,8 @@ func TestAConversationIsFoundByItsProject(t *testing.T) {
 // Attack: whoever had a run's folder leaves more in its conversation than words.
 func TestAttackADownloadedConversationCarriesMoreThanMessages(t *testing.T) {
 	const id = "43faee80-7517-4d16-a9cf-231fae11829b"
-	message := `{"type":"user","uuid":"u","sessionId":"` + id + `","cwd":"/EVIL","hooks":"EVIL","message":{"role":"user","content":"hi"}}` + "\n"
+	message := `{"type":"user","uuid":"u","sessionId":"` + id +
+		`","cwd":"/EVIL","hooks":"EVIL","message":{"role":"user","content":"hi"}}` + "\n"
 	name := filepath.Join(t.TempDir(), "conversation.jsonl")
 	for text, good := range map[string]bool{
 		message + `{"type":"permission-mode","uuid":"p","permissionMode":"EVIL","sessionId":"` + id + `"}` + "\n": true,

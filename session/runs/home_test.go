@@ -45,7 +45,8 @@ const (
 
 func TestNewestRunOfAProject(t *testing.T) {
 	var said []string
-	h := homeWith(t, func(line string) { said = append(said, line) }, [3]string{first, "/a", denied}, [3]string{second, "/b", denied}, [3]string{third, "/a", ""})
+	h := homeWith(t, func(line string) { said = append(said, line) }, [3]string{first, "/a", denied}, [3]string{second, "/b", denied},
+		[3]string{third, "/a", ""})
 	if err := os.Mkdir(filepath.Join(h.Dir(), "something else"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,8 @@ func TestNewestRunOfAProject(t *testing.T) {
 			t.Errorf("%+v: %s, %v", c, folder, err)
 		}
 	}
-	if len(said) != 2 || !strings.Contains(said[0], "about "+first) || !strings.Contains(said[0], "newer run, "+third+", has no audit log yet") {
+	if len(said) != 2 || !strings.Contains(said[0], "about "+first) ||
+		!strings.Contains(said[0], "newer run, "+third+", has no audit log yet") {
 		t.Errorf("said %q", said)
 	}
 	if _, err := h.newestOf(true, "/c"); err == nil || !strings.Contains(err.Error(), "no run of /c") {
@@ -98,8 +100,10 @@ func TestFindARunByItsName(t *testing.T) {
 
 func TestLogsAreReadWithTheirPolicy(t *testing.T) {
 	var said []string
-	h := homeWith(t, func(line string) { said = append(said, line) }, [3]string{first, "/a", denied + "damaged\n"}, [3]string{second, "/a", "no log\nat all\n"})
-	if err := os.WriteFile(filepath.Join(h.Dir(), first, sandbox.PolicyFile), []byte(`{"network": {"allow": ["ok.example"]}}`), 0o600); err != nil {
+	h := homeWith(t, func(line string) { said = append(said, line) }, [3]string{first, "/a", denied + "damaged\n"},
+		[3]string{second, "/a", "no log\nat all\n"})
+	if err := os.WriteFile(filepath.Join(h.Dir(), first, sandbox.PolicyFile),
+		[]byte(`{"network": {"allow": ["ok.example"]}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	log, records, err := h.ReadLogs(t.Context(), []string{first}, "")

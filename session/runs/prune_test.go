@@ -53,7 +53,8 @@ func TestARunThatLivesIsNotRemoved(t *testing.T) {
 	keep := Keep{Runs: 50, Days: 100_000}
 	var said []string
 	state := t.TempDir()
-	h := HomeOf(func(name string) string { return map[string]string{"XDG_STATE_HOME": state}[name] }, func(line string) { said = append(said, line) })
+	h := HomeOf(func(name string) string { return map[string]string{"XDG_STATE_HOME": state}[name] },
+		func(line string) { said = append(said, line) })
 	home := h.Dir()
 	make := func(name string) {
 		if err := os.MkdirAll(filepath.Join(home, name), 0o700); err != nil {
@@ -85,7 +86,8 @@ func TestARunThatLivesIsNotRemoved(t *testing.T) {
 	for _, r := range h.list(time.Now()) {
 		left = append(left, r.id)
 	}
-	if len(left) != keep.Runs+1 || !slices.Contains(left, alive) || slices.Contains(left, "20250102-150400-ab12cd") || slices.Contains(left, "20250102-150402-ab12cd") {
+	if len(left) != keep.Runs+1 || !slices.Contains(left, alive) || slices.Contains(left, "20250102-150400-ab12cd") ||
+		slices.Contains(left, "20250102-150402-ab12cd") {
 		t.Errorf("%d are left: %q", len(left), left[:4])
 	}
 	if !exists(filepath.Join(home, "something else")) {

@@ -32,7 +32,8 @@ func TestAttackAProjectTakesThePlaceOfAnother(t *testing.T) {
 	if err := os.Mkdir(project, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := h.Conversation(project, ""); err == nil || got.ID != "" || !strings.Contains(err.Error(), "was made anew since its last run") {
+	if got, err := h.Conversation(project, ""); err == nil || got.ID != "" ||
+		!strings.Contains(err.Error(), "was made anew since its last run") {
 		t.Errorf("the conversation is %+v, %v", got, err)
 	}
 	if folder, err := h.Folder(project, ""); err == nil {

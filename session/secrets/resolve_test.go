@@ -70,15 +70,19 @@ func TestWithoutOneSecretThereIsNone(t *testing.T) {
 	programs(t)
 	s := sources(map[string]string{"HERE": value, "NUL": "a\x00b"})
 	got, err := s.Resolve(t.Context(), []Wanted{
-		{Name: "HERE"}, {Name: "GONE"}, {Name: "OP", From: "op://Dev/gone/x"}, {Name: "PASS", From: "pass:gone"}, {Name: "KEYRING", From: "keyring:npm/you"},
+		{Name: "HERE"}, {Name: "GONE"}, {Name: "OP", From: "op://Dev/gone/x"}, {Name: "PASS", From: "pass:gone"},
+		{Name: "KEYRING", From: "keyring:npm/you"},
 		{Name: "FILE", From: "file:/no/such/file"}, {Name: "CMD", From: "cmd:echo " + value + "; exit 3"}, {Name: "EMPTY", From: "cmd:true"},
-		{Name: "NUL"}, {Name: "LARGE", From: "cmd:head -c 300000 /dev/zero | tr '\\0' x"}, {Name: "TOKEN", From: "cmd:echo ghp_0123456789abcdefghij0123456789 >&2; false"},
+		{Name: "NUL"}, {Name: "LARGE", From: "cmd:head -c 300000 /dev/zero | tr '\\0' x"},
+		{Name: "TOKEN", From: "cmd:echo ghp_0123456789abcdefghij0123456789 >&2; false"},
 	})
 	if code, _ := exitcode.Of(err, 1); err == nil || got != nil || code != 78 {
 		t.Fatalf("%v %v, exit code %d", got, err, code)
 	}
-	for _, part := range []string{"GONE from : the variable GONE is not set", "OP from op://Dev/gone/x: op failed (exit status 1): [ERROR] could not read secret: not signed in",
-		"PASS from pass:gone: pass failed", "is not in the password store", "KEYRING from keyring:npm/you: ", "FILE from file:/no/such/file: no such file",
+	for _, part := range []string{"GONE from : the variable GONE is not set",
+		"OP from op://Dev/gone/x: op failed (exit status 1): [ERROR] could not read secret: not signed in",
+		"PASS from pass:gone: pass failed", "is not in the password store", "KEYRING from keyring:npm/you: ",
+		"FILE from file:/no/such/file: no such file",
 		"exit status 3", "EMPTY from cmd:true: it is empty", "NUL", "LARGE", "larger than 256 KiB"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("it does not say %q: %v", part, err)
@@ -121,12 +125,14 @@ func TestAReferenceIsOneArgument(t *testing.T) {
 
 func TestVariablesOfAFile(t *testing.T) {
 	lookup := func(name string) (string, bool) { return "mine", name == "HOST_ONE" }
-	variables, missing, err := ReadEnv([]byte("\xef\xbb\xbf# a comment\r\nA=1\n  B=two words # kept\n\nC=\"quoted\"\nD=\nHOST_ONE\nHOST_TWO\n"), lookup)
+	variables, missing, err := ReadEnv(
+		[]byte("\xef\xbb\xbf# a comment\r\nA=1\n  B=two words # kept\n\nC=\"quoted\"\nD=\nHOST_ONE\nHOST_TWO\n"), lookup)
 	if want := []string{"A=1", "B=two words # kept", `C="quoted"`, "D=", "HOST_ONE=mine"}; err != nil || !slices.Equal(variables, want) ||
 		!slices.Equal(missing, []string{"HOST_TWO"}) {
 		t.Errorf("%q %q %v", variables, missing, err)
 	}
-	for _, text := range []string{"A=1\nnot a name=" + value, "1A=" + value, "=" + value, "A=\x00" + value, "A=\xff" + value, "export A=" + value} {
+	for _, text := range []string{"A=1\nnot a name=" + value, "1A=" + value, "=" + value, "A=\x00" + value,
+		"A=\xff" + value, "export A=" + value} {
 		if _, _, err := ReadEnv([]byte(text), lookup); err == nil || strings.Contains(err.Error(), value) {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -172,7 +178,8 @@ func TestAttackAProjectsHelperForTheCredential(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, args := range [][]string{{"init", "-q"}, {"config", "credential.helper", ""}, {"config", "credential.helper", filepath.Join(project, "project.sh")}} {
+	for _, args := range [][]string{{"init", "-q"}, {"config", "credential.helper", ""},
+		{"config", "credential.helper", filepath.Join(project, "project.sh")}} {
 		if out, err := exec.Command("git", append([]string{"-C", project}, args...)...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}

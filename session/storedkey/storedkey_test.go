@@ -55,7 +55,8 @@ func TestThePlaceOfAKeyIsNamed(t *testing.T) {
 // Attack: a refresh token, or Claude's file of credentials, is kept and used.
 func TestAttackMoreThanAToken(t *testing.T) {
 	own := userdir.Dir(filepath.Join(t.TempDir(), "sbx-devc"))
-	for _, text := range []string{"", "short", "sk-ant-ort01-canary-0123456789", `{"claudeAiOauth":{"refreshToken":"canary"}}`, "two tokens-canary", "canary\x00canary"} {
+	for _, text := range []string{"", "short", "sk-ant-ort01-canary-0123456789", `{"claudeAiOauth":{"refreshToken":"canary"}}`,
+		"two tokens-canary", "canary\x00canary"} {
 		err := Save(t.Context(), own, text)
 		if err == nil || diag.HintOf(err) == "" || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%q: %v", text, err)

@@ -213,7 +213,8 @@ func TestLinkedWorktreesShareACache(t *testing.T) {
 	if err := os.Mkdir(evil, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(evil, ".git"), []byte("gitdir: "+filepath.Join(base, "app/.git/worktrees/second")+"\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(evil, ".git"), []byte("gitdir: "+filepath.Join(base, "app/.git/worktrees/second")+"\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := cacheOf(evil, 1000, 1000); err != nil || got == main {

@@ -340,9 +340,10 @@ func TestPromptsThatDoNotBegin(t *testing.T) {
 func TestHeadless(t *testing.T) {
 	base := agent.Headless{Model: "m", AppendSystemPrompt: "network", MCPConfigs: []string{"f"}, MaxTurns: 5}
 	for line, want := range map[string]string{
-		`{"id":"1","op":"prompt","prompt":"x","instructions":"be brief","allowed_tools":["Bash","Read"],"max_turns":2}`: "--tools=Bash,Read network\nbe brief --max-turns 2 --mcp-config=f --model m",
-		`{"id":"1","op":"prompt","prompt":"x","allowed_tools":[]}`:                                                      "--tools= network --max-turns 5",
-		`{"id":"1","op":"prompt","prompt":"x","mode":"generate","instructions":"be a poet"}`:                            "--tools= --system-prompt be a poet",
+		`{"id":"1","op":"prompt","prompt":"x","instructions":"be brief","allowed_tools":["Bash","Read"],"max_turns":2}`: "--tools=Bash,Read " +
+			"network\nbe brief --max-turns 2 --mcp-config=f --model m",
+		`{"id":"1","op":"prompt","prompt":"x","allowed_tools":[]}`:                           "--tools= network --max-turns 5",
+		`{"id":"1","op":"prompt","prompt":"x","mode":"generate","instructions":"be a poet"}`: "--tools= --system-prompt be a poet",
 	} {
 		r, err := Parse([]byte(line))
 		if err != nil {

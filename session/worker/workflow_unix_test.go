@@ -78,7 +78,9 @@ func TestAWorktreeWhoseMakingIsKilled(t *testing.T) {
 				k.want(`{"id":"f","op":"finish","workflow":"one"}`, "error", NoSuch)
 			}
 			k.want(`{"id":"s","op":"stop"}`, "stopped", "")
-			if got := here("git worktree list | wc -l; ls -A .sbx-worktrees .git/worktrees 2>/dev/null; git status --porcelain; true"); strings.TrimPrefix(got, "1\n.sbx-worktrees:\n") != "" && got != "1\n" {
+			if got := here(
+				"git worktree list | wc -l; ls -A .sbx-worktrees .git/worktrees 2>/dev/null; git status --porcelain; true"); strings.TrimPrefix(got,
+				"1\n.sbx-worktrees:\n") != "" && got != "1\n" {
 				t.Errorf("left: %s", got)
 			}
 		})

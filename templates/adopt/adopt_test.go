@@ -101,8 +101,9 @@ func TestExtensionKeepsTheUsersLinesAndSettles(t *testing.T) {
 func TestExtensionThatOpensTheHostIsRefused(t *testing.T) {
 	enginetest.Carried(t)
 	for name, config := range map[string]string{
-		"EngineSocket": `{"image": "debian:13", "remoteUser": "dev", "mounts": ["type=bind,source=/var/run/docker.sock,target=/var/run/docker.sock"]}`,
-		"Privileged":   `{"image": "debian:13", "remoteUser": "dev", "privileged": true}`,
+		"EngineSocket": `{"image": "debian:13", "remoteUser": "dev", "mounts": ` +
+			`["type=bind,source=/var/run/docker.sock,target=/var/run/docker.sock"]}`,
+		"Privileged": `{"image": "debian:13", "remoteUser": "dev", "privileged": true}`,
 	} {
 		dir := project(t, map[string]string{scaffold.ConfigPath: config})
 		x, err := Plan(dir, []byte(config), lock.Input{})

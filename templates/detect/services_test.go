@@ -45,7 +45,9 @@ services:
 // lets it lead into private networks, or one that means more; or there are very many.
 func TestAttackNamesOfServices(t *testing.T) {
 	for _, name := range []string{"docs.example.com", "*", "10", "192.0.2.1", "a:22", "x/8", "DB", "@list", "git:github.com", "-x", ""} {
-		r := look(t, project(t, map[string]string{"compose.yml": "services: {" + fmt.Sprintf("%q", name) + ": {image: postgres, expose: [0, 99999, 'x', '*']}}"}))
+		r := look(t,
+			project(t,
+				map[string]string{"compose.yml": "services: {" + fmt.Sprintf("%q", name) + ": {image: postgres, expose: [0, 99999, 'x', '*']}}"}))
 		for _, p := range r.Services {
 			t.Errorf("%q is proposed as %s", name, p.Value)
 		}
@@ -72,10 +74,13 @@ func TestNetworksOfServices(t *testing.T) {
 		{"a folder's name that Compose changes", "My.App", plain, "", "myapp_default"},
 		{"a name of the file", "app", "name: shop\n" + plain, "", "shop_default"},
 		{"a name of .env, which comes first", "app", "name: shop\n" + plain, "X=1\nexport COMPOSE_PROJECT_NAME='web'\n", "web_default"},
-		{"a network of its own", "app", "services: {db: {image: postgres, networks: [back]}}\nnetworks: {back: {}}\n", "", "${localWorkspaceFolderBasename}_back"},
-		{"one as a map", "app", "services: {db: {image: postgres, networks: {back: {aliases: [x]}}}}\n", "", "${localWorkspaceFolderBasename}_back"},
+		{"a network of its own", "app", "services: {db: {image: postgres, networks: [back]}}\nnetworks: {back: {}}\n", "",
+			"${localWorkspaceFolderBasename}_back"},
+		{"one as a map", "app", "services: {db: {image: postgres, networks: {back: {aliases: [x]}}}}\n", "",
+			"${localWorkspaceFolderBasename}_back"},
 		{"a network with a name", "app", plain + "networks: {default: {name: shared}}\n", "", "shared"},
-		{"one that is there already", "app", "services: {db: {image: postgres, networks: [edge]}}\nnetworks: {edge: {external: true}}\n", "", "edge"},
+		{"one that is there already", "app", "services: {db: {image: postgres, networks: [edge]}}\nnetworks: {edge: {external: true}}\n", "",
+			"edge"},
 		{"the network of another container", "app", "services: {db: {image: postgres, network_mode: 'service:x'}}\n", "", ""},
 		{"a name that depends on the machine", "app", "name: ${NAME}\n" + plain, "", ""},
 	} {
@@ -101,11 +106,13 @@ func TestNetworksOfServices(t *testing.T) {
 // Attack: a Compose file names the machine's own network, another container's, or more than a
 // network, so that the dev container of its service gets it.
 func TestAttackTheNetworkOfAService(t *testing.T) {
-	for _, name := range []string{"host", "none", "bridge", "default", "container", "container:abc", "ns:/proc/1/ns/net", "x --privileged", "x,alias=y",
+	for _, name := range []string{"host", "none", "bridge", "default", "container", "container:abc", "ns:/proc/1/ns/net",
+		"x --privileged", "x,alias=y",
 		"name=host", "${localEnv:HOME}", "${localWorkspaceFolder}", "-v=/:/x", "", "\nhost"} {
 		for _, compose := range []string{
 			"services: {db: {image: postgres}}\nnetworks: {default: {name: " + strconv.Quote(name) + "}}\n",
-			"services: {db: {image: postgres, networks: [" + strconv.Quote(name) + "]}}\nnetworks: {" + strconv.Quote(name) + ": {external: true}}\n",
+			"services: {db: {image: postgres, networks: [" + strconv.Quote(name) + "]}}\nnetworks: {" + strconv.Quote(name) +
+				": {external: true}}\n",
 		} {
 			got := look(t, project(t, map[string]string{"compose.yaml": compose})).NetworkOf([]string{"db"})
 			if got != "" && got != "${localWorkspaceFolderBasename}_default" && got != "${localWorkspaceFolderBasename}_" {

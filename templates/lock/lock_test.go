@@ -47,7 +47,8 @@ func reader(files []templates.File) func(string) []byte {
 
 func TestEncodeRoundTrip(t *testing.T) {
 	for _, id := range templates.IDs() {
-		l, files := newLock(t, lock.Input{Template: id, Allow: []string{"docs.example.com"}, Facts: templates.Facts{Pinned: []string{".git"}}, Workflow: true})
+		l, files := newLock(t,
+			lock.Input{Template: id, Allow: []string{"docs.example.com"}, Facts: templates.Facts{Pinned: []string{".git"}}, Workflow: true})
 		text := l.Encode()
 		again, err := lock.Parse(text)
 		if err != nil {
@@ -105,7 +106,8 @@ func TestUpdateAYearLater(t *testing.T) {
 		text := older(f.Content)
 		switch f.Path {
 		case ".devcontainer/devcontainer.json":
-			text = bytes.Replace(text, []byte(`"capAdd": ["NET_ADMIN"],`), []byte("\"capAdd\": [\"NET_ADMIN\"], // why\n  \"forwardPorts\": [3000],"), 1)
+			text = bytes.Replace(text, []byte(`"capAdd": ["NET_ADMIN"],`),
+				[]byte("\"capAdd\": [\"NET_ADMIN\"], // why\n  \"forwardPorts\": [3000],"), 1)
 		case ".devcontainer/Dockerfile":
 			text = append(text, "RUN mine\n"...)
 		}
@@ -132,7 +134,8 @@ func TestUpdateAYearLater(t *testing.T) {
 
 	// An option that is gone is said, and stops nothing.
 	l.Options["oldOption"] = "x"
-	if r, err := lock.Update(l, l.Input(), nil, reader(mine), merge.Neither); err != nil || !strings.Contains(strings.Join(r.Notes, "\n"), "oldOption") {
+	if r, err := lock.Update(l, l.Input(), nil, reader(mine), merge.Neither); err != nil ||
+		!strings.Contains(strings.Join(r.Notes, "\n"), "oldOption") {
 		t.Errorf("%v %v", err, r)
 	}
 }
@@ -172,7 +175,8 @@ func TestUpdateSeesContentNotVersion(t *testing.T) {
 	}
 	l, files = newLock(t, lock.Input{Template: "claude"})
 	l.Template.Digest = "sha256:another"
-	if r, err = lock.Update(l, l.Input(), nil, reader(files), merge.Neither); err != nil || len(r.Files) > 0 || r.OnlyMoved(l, files) || r.Lock.Template.Digest == l.Template.Digest {
+	if r, err = lock.Update(l, l.Input(), nil, reader(files), merge.Neither); err != nil || len(r.Files) > 0 || r.OnlyMoved(l, files) ||
+		r.Lock.Template.Digest == l.Template.Digest {
 		t.Errorf("%v: %v %+v", err, r.Files, r.Lock.Template)
 	}
 }
@@ -180,8 +184,10 @@ func TestUpdateSeesContentNotVersion(t *testing.T) {
 // TestLockCannotNameOtherFiles: a lock of a hostile repository must not lead an
 // update out of the folders that templates write to.
 func TestLockCannotNameOtherFiles(t *testing.T) {
-	for _, path := range []string{"../x", ".devcontainer/../../x", "/etc/passwd", ".git/config", ".github/workflows/other.yml", ".devcontainer/a/b", ".devcontainer/..", `.devcontainer/a\b`, ".devcontainer/a\nb", ""} {
-		text, err := json.Marshal(map[string]any{"lockVersion": 1, "template": map[string]string{"id": "claude", "version": "1", "digest": ""}, "base": map[string][]string{path: {"x"}}})
+	for _, path := range []string{"../x", ".devcontainer/../../x", "/etc/passwd", ".git/config", ".github/workflows/other.yml",
+		".devcontainer/a/b", ".devcontainer/..", `.devcontainer/a\b`, ".devcontainer/a\nb", ""} {
+		text, err := json.Marshal(map[string]any{"lockVersion": 1, "template": map[string]string{"id": "claude", "version": "1", "digest": ""},
+			"base": map[string][]string{path: {"x"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -244,14 +250,16 @@ func TestLookUp(t *testing.T) {
 	}
 	l, _ := newLock(t, lock.Input{Template: "claude", Options: map[string]string{"baseImage": addr + "/base:1"}})
 	pinned := "other@sha256:" + strings.Repeat("1", 64)
-	l.Images = append(l.Images, lock.Image{Reference: addr + "/missing:1", Digest: "sha256:old"}, lock.Image{Reference: pinned, Digest: "sha256:" + strings.Repeat("1", 64)})
+	l.Images = append(l.Images, lock.Image{Reference: addr + "/missing:1", Digest: "sha256:old"},
+		lock.Image{Reference: pinned, Digest: "sha256:" + strings.Repeat("1", 64)})
 	l.Images = slices.DeleteFunc(l.Images, func(i lock.Image) bool { return strings.HasPrefix(i.Reference, "node:") })
 	failed := l.LookUp(t.Context(), direct{})
 	if len(failed) != 1 || !strings.Contains(failed[0].Error(), "missing:1") {
 		t.Errorf("failed: %v", failed)
 	}
 	for _, i := range l.Images {
-		if w := map[string]string{addr + "/base:1": want.String(), addr + "/missing:1": "sha256:old", pinned: "sha256:" + strings.Repeat("1", 64)}[i.Reference]; i.Digest != w {
+		if w := map[string]string{addr + "/base:1": want.String(), addr + "/missing:1": "sha256:old",
+			pinned: "sha256:" + strings.Repeat("1", 64)}[i.Reference]; i.Digest != w {
 			t.Errorf("%s: %s, want %s", i.Reference, i.Digest, w)
 		}
 	}
@@ -266,7 +274,8 @@ func TestLockFeatures(t *testing.T) {
 	addr := newRegistry(t)
 	push := func(id, metadata string) string {
 		t.Helper()
-		artifacts, err := publish.Pack(publish.Features, []publish.Source{{ID: id, Version: "1.2.3", Metadata: json.RawMessage(metadata), Archive: []byte("x" + id)}})
+		artifacts, err := publish.Pack(publish.Features,
+			[]publish.Source{{ID: id, Version: "1.2.3", Metadata: json.RawMessage(metadata), Archive: []byte("x" + id)}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -278,12 +287,14 @@ func TestLockFeatures(t *testing.T) {
 	}
 	below := push("below", `{"id": "below", "version": "1.2.3"}`)
 	top := push("top", `{"id": "top", "version": "1.2.3", "dependsOn": {"`+addr+`/f/below:1": {}}}`)
-	files := []templates.File{{Path: ".devcontainer/devcontainer.json", Content: []byte(`{"features": {"` + addr + `/f/top:1.2": {}, "./local": {}, "https://x.example/devcontainer-feature-y.tgz": {}}}`)}}
+	files := []templates.File{{Path: ".devcontainer/devcontainer.json",
+		Content: []byte(`{"features": {"` + addr + `/f/top:1.2": {}, "./local": {}, "https://x.example/devcontainer-feature-y.tgz": {}}}`)}}
 	text, err := lock.LockFeatures(t.Context(), files, direct{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"` + addr + `/f/top:1.2": {`, `"resolved": "` + top + `"`, `"resolved": "` + below + `"`, `"version": "1.2.3"`, `"dependsOn": [`} {
+	for _, want := range []string{`"` + addr + `/f/top:1.2": {`, `"resolved": "` + top + `"`, `"resolved": "` + below + `"`,
+		`"version": "1.2.3"`, `"dependsOn": [`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %s in\n%s", want, text)
 		}
@@ -297,14 +308,16 @@ func TestLockFeatures(t *testing.T) {
 	if stale, err := lock.StaleFeatures(nil, text); err != nil || len(stale) != 1 {
 		t.Errorf("without the Feature: %v %v", err, stale)
 	}
-	if _, err := lock.LockFeatures(context.Background(), []templates.File{{Path: "devcontainer.json", Content: []byte(`{"features": {"` + addr + `/f/none:1": {}}}`)}}, direct{}); err == nil {
+	if _, err := lock.LockFeatures(context.Background(),
+		[]templates.File{{Path: "devcontainer.json", Content: []byte(`{"features": {"` + addr + `/f/none:1": {}}}`)}}, direct{}); err == nil {
 		t.Error("a Feature that is not there is locked")
 	}
 }
 
 // BenchmarkUpdate is what 'update --check' does beside reading five files.
 func BenchmarkUpdate(b *testing.B) {
-	l, files := newLock(b, lock.Input{Template: "claude", Facts: templates.Facts{Pinned: []string{".git"}, ReadOnly: []string{".git/hooks", ".git/config"}}})
+	l, files := newLock(b,
+		lock.Input{Template: "claude", Facts: templates.Facts{Pinned: []string{".git"}, ReadOnly: []string{".git/hooks", ".git/config"}}})
 	text := l.Encode()
 	for i := range files {
 		if strings.HasSuffix(files[i].Path, "devcontainer.json") {

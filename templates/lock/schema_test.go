@@ -37,7 +37,8 @@ func TestLockAgreesWithItsSchema(t *testing.T) {
 	s := compile(t, "sandbox-lock.schema.json")
 	sums := map[string]string{"amd64": strings.Repeat("a", 64)}
 	for _, id := range templates.IDs() {
-		l, _, err := lock.New(lock.Input{Template: id, Workflow: true, Presets: []string{"npm"}, Facts: templates.Facts{Covered: []string{".idea"}}}, sums)
+		l, _, err := lock.New(lock.Input{Template: id, Workflow: true, Presets: []string{"npm"},
+			Facts: templates.Facts{Covered: []string{".idea"}}}, sums)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +64,8 @@ func TestTemplatesAgreeWithTheirSchema(t *testing.T) {
 		if err := valid(t, s, text); err != nil {
 			t.Errorf("%s: %v", id, err)
 		}
-		for _, bad := range [][2]string{{`"type": "string"`, `"type": "text"`}, {`"version": "0.2.0"`, `"version": 2`}, {`"options"`, `"option"`}} {
+		for _, bad := range [][2]string{{`"type": "string"`, `"type": "text"`}, {`"version": "0.2.0"`, `"version": 2`},
+			{`"options"`, `"option"`}} {
 			if valid(t, s, []byte(strings.Replace(string(text), bad[0], bad[1], 1))) == nil {
 				t.Errorf("%s: valid with %s", id, bad[1])
 			}

@@ -13,7 +13,8 @@ import (
 // nothing.
 func FuzzJSONC(f *testing.F) {
 	f.Add([]byte(`{"a":1}`), []byte(`{"a":2}`), []byte(`{"a":1, "b": 2} // x`))
-	f.Add([]byte(`{"mounts":["target=/a"]}`), []byte(`{"mounts":["target=/a,x","target=/b"]}`), []byte(`{"mounts":[ // c`+"\n"+`"target=/a"]}`))
+	f.Add([]byte(`{"mounts":["target=/a"]}`), []byte(`{"mounts":["target=/a,x","target=/b"]}`),
+		[]byte(`{"mounts":[ // c`+"\n"+`"target=/a"]}`))
 	f.Add([]byte(`{"a":{"b":1}}`), []byte(`{}`), []byte(`{"a":{"b":1/*x*/}}`))
 	f.Add([]byte(`{"a":1,"a":2}`), []byte(`{"a":[]}`), []byte("\xef\xbb\xbf{\"a\":1}\r\n"))
 	f.Add([]byte(`[]`), []byte(`{}`), []byte(`[1]`))

@@ -156,10 +156,12 @@ func TestNoLineIsLostInDockerfiles(t *testing.T) {
 		if want, got := words(d.mine, "zuser"), words(merged, "zuser"); !slices.Equal(want, got) {
 			fail("the user's %v became %v\n--- merged\n%s", want, got, merged)
 		}
-		if want, got := outside(d.mine), outside(merged); !slices.Equal(want, got) && len(at(splitLines(d.mine), "# sbx:")) == len(at(splitLines(d.base), "# sbx:")) {
+		if want, got := outside(d.mine), outside(merged); !slices.Equal(want, got) &&
+			len(at(splitLines(d.mine), "# sbx:")) == len(at(splitLines(d.base), "# sbx:")) {
 			fail("between the regions %q became %q\n--- merged\n%s", want, got, merged)
 		}
-		if again, conflicts, _ := merge.Dockerfile(d.template, d.template, merged, merge.Neither); len(conflicts) > 0 || !bytes.Equal(again, merged) {
+		if again, conflicts, _ := merge.Dockerfile(d.template, d.template, merged, merge.Neither); len(conflicts) > 0 ||
+			!bytes.Equal(again, merged) {
 			fail("merging again changes something")
 		}
 	}
@@ -292,7 +294,8 @@ func TestDockerfile(t *testing.T) {
 			template: replace(t, old, "curl git", "git jq"),
 			mine:     replace(t, old, "curl git", "curl git vim"),
 			want:     replace(t, old, "curl git", "git vim jq")},
-		{name: "further packages of both", base: "ARG EXTRA_PACKAGES=\n", template: "ARG EXTRA_PACKAGES=htop\n", mine: "ARG EXTRA_PACKAGES=make,gcc\n", want: "ARG EXTRA_PACKAGES=make,gcc,htop\n"},
+		{name: "further packages of both", base: "ARG EXTRA_PACKAGES=\n", template: "ARG EXTRA_PACKAGES=htop\n",
+			mine: "ARG EXTRA_PACKAGES=make,gcc\n", want: "ARG EXTRA_PACKAGES=make,gcc,htop\n"},
 		{name: "packages beside another argument of the template's", base: "ARG PACKAGES=\"git\"\nARG EXTRA_PACKAGES=\nARG AGENT_SHELL=bash\n",
 			template: "ARG PACKAGES=\"git\"\nARG EXTRA_PACKAGES=htop\nARG AGENT_SHELL=zsh\n",
 			mine:     "ARG PACKAGES=\"vim git\"\nARG EXTRA_PACKAGES=make\nARG AGENT_SHELL=bash\n",
@@ -304,12 +307,14 @@ func TestDockerfile(t *testing.T) {
 		{name: "another image than the one of the digest", base: old,
 			template: replace(t, old, "bookworm", "trixie"),
 			mine:     replace(t, old, "bookworm-slim", "bookworm-slim"+pin)},
-		{name: "the user's pins are newer", base: claude("2.1.9", "a"), template: claude("2.1.10", "b"), mine: claude("2.1.11", "c"), want: claude("2.1.11", "c")},
+		{name: "the user's pins are newer", base: claude("2.1.9", "a"), template: claude("2.1.10", "b"), mine: claude("2.1.11", "c"),
+			want: claude("2.1.11", "c")},
 		{name: "the template's pins are newer", base: claude("2.1.9", "a"), template: claude("2.1.11", "b"), mine: claude("2.1.10", "c")},
 		{name: "a version of the user's without its sum", base: claude("2.1.9", "a"), template: claude("2.1.10", "b"),
 			mine: replace(t, claude("2.1.9", "a"), "_VERSION=2.1.9", "_VERSION=2.1.11")},
 		{name: "a number is no version", base: "RUN x --limit=10\n", template: "RUN x --limit=5\n", mine: "RUN x --limit=20\n"},
-		{name: "a tag like a date", base: "FROM ubuntu:22.04\n", template: "FROM ubuntu:24.04\n", mine: "FROM ubuntu:24.10" + pin + "\n", want: "FROM ubuntu:24.10" + pin + "\n"},
+		{name: "a tag like a date", base: "FROM ubuntu:22.04\n", template: "FROM ubuntu:24.04\n", mine: "FROM ubuntu:24.10" + pin + "\n",
+			want: "FROM ubuntu:24.10" + pin + "\n"},
 		{name: "an action's commit", base: "    - uses: a/b@v7\n", template: "    - uses: a/b@v8\n",
 			mine: "    - uses: a/b@" + strings.Repeat("b", 40) + " # v8.0.1\n", want: "    - uses: a/b@" + strings.Repeat("b", 40) + " # v8.0.1\n"},
 	} {
@@ -334,7 +339,8 @@ func TestDockerfile(t *testing.T) {
 // A side that wins where both changed an argument takes nothing from the lines
 // beside it that one side alone changed.
 func TestPreferTakesNoNeighbour(t *testing.T) {
-	base, template, mine := "ARG PACKAGES=\"git\"\nARG AGENT_SHELL=bash\n", "ARG PACKAGES=\"git\"\nARG AGENT_SHELL=zsh\n", "ARG PACKAGES=\"git vim\"\nARG AGENT_SHELL=fish\n"
+	base, template, mine := "ARG PACKAGES=\"git\"\nARG AGENT_SHELL=bash\n", "ARG PACKAGES=\"git\"\n"+
+		"ARG AGENT_SHELL=zsh\n", "ARG PACKAGES=\"git vim\"\nARG AGENT_SHELL=fish\n"
 	for prefer, shell := range map[merge.Side]string{merge.Mine: "fish", merge.Template: "zsh"} {
 		merged, conflicts, _ := merge.Dockerfile([]byte(base), []byte(template), []byte(mine), prefer)
 		if want := "ARG PACKAGES=\"git vim\"\nARG AGENT_SHELL=" + shell + "\n"; string(merged) != want || len(conflicts) > 0 {
@@ -354,7 +360,8 @@ func TestTemplatesAreRegions(t *testing.T) {
 		if rest := outside(base); len(rest) > 0 {
 			t.Errorf("Dockerfile %d: %q stands outside of the regions", i, rest)
 		}
-		if _, conflicts, note := merge.Dockerfile(base, append(slices.Clone(base), "\n"...), append([]byte("# mine\n"), base...), merge.Neither); note != "" || len(conflicts) > 0 {
+		if _, conflicts, note := merge.Dockerfile(base, append(slices.Clone(base), "\n"...), append([]byte("# mine\n"), base...),
+			merge.Neither); note != "" || len(conflicts) > 0 {
 			t.Errorf("Dockerfile %d: %s %v", i, note, conflicts)
 		}
 	}

@@ -34,7 +34,8 @@ func options(pauses *[]time.Duration) registry.Options {
 
 func pack(t *testing.T, content string) publish.Artifact {
 	t.Helper()
-	artifacts, err := publish.Pack(publish.Templates, []publish.Source{{ID: "x", Version: "1.0.0", Metadata: json.RawMessage(`{"id": "x"}`), Archive: []byte(content)}})
+	artifacts, err := publish.Pack(publish.Templates,
+		[]publish.Source{{ID: "x", Version: "1.0.0", Metadata: json.RawMessage(`{"id": "x"}`), Archive: []byte(content)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,8 @@ func TestPushOutlivesAStumblingRegistry(t *testing.T) {
 		return true
 	})
 	var pauses []time.Duration
-	if _, err := publish.Push(t.Context(), pack(t, "x"), hub.Addr+"/no", false, options(&pauses)); !errors.Is(err, registry.ErrAuth) || len(pauses) > 0 {
+	if _, err := publish.Push(t.Context(), pack(t, "x"), hub.Addr+"/no", false, options(&pauses)); !errors.Is(err, registry.ErrAuth) ||
+		len(pauses) > 0 {
 		t.Errorf("a registry that says no: %v after %v", err, pauses)
 	}
 }

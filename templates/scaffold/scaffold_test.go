@@ -35,7 +35,8 @@ func TestChoose(t *testing.T) {
 	}{
 		{"NothingSaid", Request{}, detect.Report{}, "claude [] []"},
 		{"ProjectProposes", Request{}, node, "claude-node [npm] []"},
-		{"RequestWins", Request{Template: "claude-go", Presets: []string{"npm", "rust"}, Allow: []string{"a.example"}}, node, "claude-go [npm rust] [a.example]"},
+		{"RequestWins", Request{Template: "claude-go", Presets: []string{"npm", "rust"}, Allow: []string{"a.example"}}, node,
+			"claude-go [npm rust] [a.example]"},
 		{"SidecarIsATemplate", Request{Topology: "sidecar"}, node, "claude-strict [npm] []"},
 		{"SingleIsTheProjects", Request{Topology: "single"}, node, "claude-node [npm] []"},
 	} {
@@ -127,7 +128,8 @@ func TestFilesOfAnotherFormAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err = draft.Write(false)
-	if !isCode(err, exitcode.Refused) || !errors.Is(err, templates.ErrExists) || !strings.Contains(diag.HintOf(err), "'sbx-devc update' keeps your edits") {
+	if !isCode(err, exitcode.Refused) || !errors.Is(err, templates.ErrExists) ||
+		!strings.Contains(diag.HintOf(err), "'sbx-devc update' keeps your edits") {
 		t.Errorf("%v, hint %q", err, diag.HintOf(err))
 	}
 	if !equal(before, snapshot(t, dir)) {
@@ -207,7 +209,8 @@ func TestPlainConfigurationIsInTheWay(t *testing.T) {
 		t.Errorf("a second time: %v", err)
 	}
 	// One that is there a second time would take the place of the first.
-	if err := errors.Join(os.Remove(dir.Path(".devcontainer.json")), os.WriteFile(dir.Path(".devcontainer.json"), []byte("[]"), 0o644)); err != nil {
+	if err := errors.Join(os.Remove(dir.Path(".devcontainer.json")),
+		os.WriteFile(dir.Path(".devcontainer.json"), []byte("[]"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := New(dir, lock.Input{Template: "claude"}, true); !isCode(err, exitcode.Refused) {
@@ -234,7 +237,8 @@ func TestUpdateKeepsEditsAndSettles(t *testing.T) {
 	if _, err := dir.Write(u.Seen, u.Files, true); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(dir.Read(ConfigPath)), "// mine") || !strings.Contains(string(dir.Read(".devcontainer/Dockerfile")), "Europe/Berlin") {
+	if !strings.Contains(string(dir.Read(ConfigPath)), "// mine") ||
+		!strings.Contains(string(dir.Read(".devcontainer/Dockerfile")), "Europe/Berlin") {
 		t.Errorf("%s\n%s", dir.Read(ConfigPath), dir.Read(".devcontainer/Dockerfile"))
 	}
 	if d, err = Open(dir); err != nil {

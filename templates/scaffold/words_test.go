@@ -28,7 +28,8 @@ func TestAnAllowedServiceIsPrivate(t *testing.T) {
 				text = string(f.Content)
 			}
 		}
-		if got := strings.Contains(text, `"private": ["db"]`); got != (allow != nil) || strings.Contains(text, "cache") || len(l.Input().Private) != len(allow)/2 {
+		if got := strings.Contains(text, `"private": ["db"]`); got != (allow != nil) || strings.Contains(text, "cache") ||
+			len(l.Input().Private) != len(allow)/2 {
 			t.Errorf("%q: private %q, in\n%s", allow, l.Input().Private, text)
 		}
 	}
@@ -36,12 +37,14 @@ func TestAnAllowedServiceIsPrivate(t *testing.T) {
 
 func TestReasonsAndMissingTools(t *testing.T) {
 	r := detect.Report{
-		Template:  detect.Proposal{Value: "claude-node", Reason: "there is a package.json", File: "package.json", Line: 1},
-		Presets:   []detect.Proposal{{Value: "npm", Reason: "npm's lock"}},
-		Hosts:     []detect.Proposal{{Value: "a.example", Reason: "a registry"}, {Value: "b.example", Reason: "a registry", File: ".npmrc", Line: 2}},
-		Services:  []detect.Proposal{{Value: "db:5432", Reason: "a service", File: "compose.yaml", Line: 2}},
-		Notes:     []detect.Proposal{{Value: "look at this", File: "x", Line: 3}},
-		Languages: []detect.Language{{Name: "Rust", File: "Cargo.toml", Packages: "cargo"}, {Name: "Node", Template: "claude-node", File: "package.json"}},
+		Template: detect.Proposal{Value: "claude-node", Reason: "there is a package.json", File: "package.json", Line: 1},
+		Presets:  []detect.Proposal{{Value: "npm", Reason: "npm's lock"}},
+		Hosts: []detect.Proposal{{Value: "a.example", Reason: "a registry"},
+			{Value: "b.example", Reason: "a registry", File: ".npmrc", Line: 2}},
+		Services: []detect.Proposal{{Value: "db:5432", Reason: "a service", File: "compose.yaml", Line: 2}},
+		Notes:    []detect.Proposal{{Value: "look at this", File: "x", Line: 3}},
+		Languages: []detect.Language{{Name: "Rust", File: "Cargo.toml", Packages: "cargo"},
+			{Name: "Node", Template: "claude-node", File: "package.json"}},
 	}
 	c := lock.Input{Template: "claude", Allow: []string{"a.example"}}
 	want := []string{

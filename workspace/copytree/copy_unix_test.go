@@ -24,7 +24,8 @@ func TestCopy(t *testing.T) {
 	write(t, filepath.Join(from, "a", "b"), "text")
 	write(t, filepath.Join(from, ".git", "config"), "never copied")
 	write(t, filepath.Join(from, "sub", ".git"), "gitdir: ../.git/modules/sub\n")
-	if err := errors.Join(os.Chmod(filepath.Join(from, "a", "b"), 0o6555), os.Chmod(filepath.Join(from, "a"), 0o555), syscall.Mkfifo(filepath.Join(from, "pipe"), 0o644)); err != nil {
+	if err := errors.Join(os.Chmod(filepath.Join(from, "a", "b"), 0o6555), os.Chmod(filepath.Join(from, "a"), 0o555),
+		syscall.Mkfifo(filepath.Join(from, "pipe"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	notes, err := Copy(context.Background(), from, to, Options{Empty: []string{".git"}, UID: -1, GID: -1})
@@ -56,7 +57,8 @@ func TestCopy(t *testing.T) {
 func TestAttackACopyFollowsLinks(t *testing.T) {
 	from, to, secret := t.TempDir(), filepath.Join(t.TempDir(), "tree"), t.TempDir()
 	write(t, filepath.Join(secret, "key"), "canary")
-	if err := errors.Join(os.Symlink(secret, filepath.Join(from, "folder")), os.Symlink(filepath.Join(secret, "key"), filepath.Join(from, "file"))); err != nil {
+	if err := errors.Join(os.Symlink(secret, filepath.Join(from, "folder")),
+		os.Symlink(filepath.Join(secret, "key"), filepath.Join(from, "file"))); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Copy(context.Background(), from, to, Options{UID: -1}); err != nil {

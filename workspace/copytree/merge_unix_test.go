@@ -157,18 +157,21 @@ func TestATreeComesBack(t *testing.T) {
 // Attack: the archive leads out of the tree, by links, names and hard links, in any order.
 func TestAttackAnArchiveWritesElsewhere(t *testing.T) {
 	for name, entries := range map[string][]tar.Header{
-		"through a link":            {link("way", "../../outside"), file("way/canary", "evil")},
-		"through a link it had":     {link("link", "../outside"), folder("link"), file("link/canary", "evil")},
-		"through a link in a way":   {folder("d"), link("d/e", "../../outside"), file("d/e/canary", "evil")},
-		"a file, then through it":   {file("x", "y"), file("x/canary", "evil")},
-		"dots":                      {file("../outside/canary", "evil"), file("../../outside/canary", "evil"), file("d/../../../outside/canary", "evil")},
-		"absolute":                  {{Name: "/outside/canary", Typeflag: tar.TypeReg, Uname: "evil"}},
-		"a hard link to a neighbor": {{Name: "0/canary", Typeflag: tar.TypeLink, Linkname: "0/../outside/canary"}, {Name: "0/c2", Typeflag: tar.TypeLink, Linkname: "../outside/canary"}},
-		"a hard link to a link":     {link("l", "../outside/canary"), {Name: "0/canary", Typeflag: tar.TypeLink, Linkname: "0/l"}},
-		"a hard link it has not":    {{Name: "0/h", Typeflag: tar.TypeLink, Linkname: "0/.git/config"}},
-		"a device":                  {{Name: "0/dev", Typeflag: tar.TypeBlock, Devmajor: 8}, {Name: "0/char", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}, {Name: "0/pipe", Typeflag: tar.TypeFifo}},
-		"the top is a link":         {link(".", "../outside")},
-		"the top is a file":         {file(".", "x")},
+		"through a link":          {link("way", "../../outside"), file("way/canary", "evil")},
+		"through a link it had":   {link("link", "../outside"), folder("link"), file("link/canary", "evil")},
+		"through a link in a way": {folder("d"), link("d/e", "../../outside"), file("d/e/canary", "evil")},
+		"a file, then through it": {file("x", "y"), file("x/canary", "evil")},
+		"dots": {file("../outside/canary", "evil"), file("../../outside/canary", "evil"),
+			file("d/../../../outside/canary", "evil")},
+		"absolute": {{Name: "/outside/canary", Typeflag: tar.TypeReg, Uname: "evil"}},
+		"a hard link to a neighbor": {{Name: "0/canary", Typeflag: tar.TypeLink, Linkname: "0/../outside/canary"},
+			{Name: "0/c2", Typeflag: tar.TypeLink, Linkname: "../outside/canary"}},
+		"a hard link to a link":  {link("l", "../outside/canary"), {Name: "0/canary", Typeflag: tar.TypeLink, Linkname: "0/l"}},
+		"a hard link it has not": {{Name: "0/h", Typeflag: tar.TypeLink, Linkname: "0/.git/config"}},
+		"a device": {{Name: "0/dev", Typeflag: tar.TypeBlock, Devmajor: 8},
+			{Name: "0/char", Typeflag: tar.TypeChar, Devmajor: 1, Devminor: 3}, {Name: "0/pipe", Typeflag: tar.TypeFifo}},
+		"the top is a link": {link(".", "../outside")},
+		"the top is a file": {file(".", "x")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tree := fresh(t)
@@ -218,7 +221,8 @@ func TestAttackAnArchiveNamesTwice(t *testing.T) {
 		entries = append(entries, folder("x"+strings.Repeat("/x", deep)))
 	}
 	notes, err := Merge(t.Context(), tree, archiveOf(t, entries...), own)
-	if text, _ := os.ReadFile(filepath.Join(tree, "twice")); err != nil || string(text) != "first" || len(notes) != 1 || !strings.Contains(notes[0], "2 pipes") {
+	if text, _ := os.ReadFile(filepath.Join(tree, "twice")); err != nil || string(text) != "first" || len(notes) != 1 ||
+		!strings.Contains(notes[0], "2 pipes") {
 		t.Errorf("%v, %q: %q", err, text, notes)
 	}
 }
@@ -246,7 +250,8 @@ func TestAttackAnArchiveIsTooMuchOrNotWhole(t *testing.T) {
 	huge := archiveOf(t, file("b", "evil")).Bytes()
 	huge = huge[:len(huge)-1024] // without its end
 	var header bytes.Buffer
-	if err := tar.NewWriter(&header).WriteHeader(&tar.Header{Name: "0/bomb", Typeflag: tar.TypeReg, Size: 1 << 40, Mode: 0o644, Format: tar.FormatPAX}); err != nil {
+	if err := tar.NewWriter(&header).WriteHeader(&tar.Header{Name: "0/bomb", Typeflag: tar.TypeReg, Size: 1 << 40, Mode: 0o644,
+		Format: tar.FormatPAX}); err != nil {
 		t.Fatal(err)
 	}
 	links := []tar.Header{file("b", strings.Repeat("x", 1<<20))}

@@ -124,7 +124,8 @@ func TestAttackFilesThatCannotBeLookedAt(t *testing.T) {
 				return os.Mkdir(filepath.Join(dir, "hidden"), 0)
 			}
 			hidden := filepath.Join(dir, "hidden")
-			return errors.Join(os.Mkdir(hidden, 0o700), os.WriteFile(filepath.Join(hidden, "f"), make([]byte, 1<<20), 0o600), os.Chmod(hidden, 0o400))
+			return errors.Join(os.Mkdir(hidden, 0o700), os.WriteFile(filepath.Join(hidden, "f"), make([]byte, 1<<20), 0o600),
+				os.Chmod(hidden, 0o400))
 		},
 	} {
 		w, dir := watched(t, 8<<20)

@@ -76,7 +76,8 @@ func TestAttackRefsThatLeadNowhere(t *testing.T) {
 		},
 		"packed refs without an end of line": func(v *volume) { v.write("packed-refs", strings.Repeat("1", 8<<20)) },
 		"replaced commits": func(v *volume) {
-			v.agent("update-ref", "refs/replace/"+v.agent("rev-parse", "HEAD"), v.agent("commit-tree", "-m", "other", v.agent("rev-parse", "HEAD^{tree}")))
+			v.agent("update-ref", "refs/replace/"+v.agent("rev-parse", "HEAD"),
+				v.agent("commit-tree", "-m", "other", v.agent("rev-parse", "HEAD^{tree}")))
 		},
 		"grafts":  func(v *volume) { v.write("info/grafts", v.agent("rev-parse", "refs/heads/good")+"\n") },
 		"shallow": func(v *volume) { v.write("shallow", v.agent("rev-parse", "refs/heads/good")+"\n") },
@@ -98,7 +99,8 @@ func TestAttackRefsThatLeadNowhere(t *testing.T) {
 			if err := Apply(t.Context(), folder, commits); err != nil {
 				t.Error(err)
 			}
-			if after := v.command(v.host, "for-each-ref", "--format=%(refname)"); after != strings.TrimSpace(before+"\nrefs/heads/"+commits[0].Branch) {
+			if after := v.command(v.host, "for-each-ref",
+				"--format=%(refname)"); after != strings.TrimSpace(before+"\nrefs/heads/"+commits[0].Branch) {
 				t.Errorf("the host's refs are %s", after)
 			}
 		})

@@ -11,7 +11,8 @@ import (
 // A clone says which files are not those of the user's checkout.
 func TestACheckoutSaysWhatItLacks(t *testing.T) {
 	v := newVolume(t)
-	for name, text := range map[string]string{".gitattributes": "*.bin filter=lfs -text\n", "a.bin": "version https://git-lfs\n", "b.txt": "b\n"} {
+	for name, text := range map[string]string{".gitattributes": "*.bin filter=lfs -text\n",
+		"a.bin": "version https://git-lfs\n", "b.txt": "b\n"} {
 		if err := os.WriteFile(filepath.Join(v.host, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -26,7 +27,8 @@ func TestACheckoutSaysWhatItLacks(t *testing.T) {
 		t.Fatal(err)
 	}
 	lacking, err := store.CheckOut(t.Context(), head.Commit, filepath.Join(work, "git"), to, filepath.Join(work, "index"))
-	if want := []string{"the files of submodules (1), such as libs/sub", "the files of Git LFS (1), such as a.bin"}; err != nil || !slices.Equal(lacking, want) {
+	if want := []string{"the files of submodules (1), such as libs/sub", "the files of Git LFS (1), such as a.bin"}; err != nil ||
+		!slices.Equal(lacking, want) {
 		t.Errorf("%q %v", lacking, err)
 	}
 	if text, err := os.ReadFile(filepath.Join(to, "a.bin")); err != nil || !strings.HasPrefix(string(text), "version") {

@@ -34,7 +34,8 @@ func identityOf(t *testing.T, user, project string) (o Owner, home string) {
 	config := filepath.Join(dir, ".git", "config")
 	before, err := os.ReadFile(config)
 	if err := errors.Join(err, os.WriteFile(config, append(before, in(project)...), 0o644),
-		os.WriteFile(filepath.Join(home, ".gitconfig"), in(user), 0o644), os.WriteFile(filepath.Join(home, "work"), in("[user]\nemail = me@work.example\n"), 0o644)); err != nil {
+		os.WriteFile(filepath.Join(home, ".gitconfig"), in(user), 0o644),
+		os.WriteFile(filepath.Join(home, "work"), in("[user]\nemail = me@work.example\n"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	return Identity(t.Context(), filepath.Join(dir, ".git")), home
@@ -76,12 +77,16 @@ func TestAttackAnIdentityThatIsMoreThanAName(t *testing.T) {
 	for name, c := range map[string]struct{ project, want string }{
 		"lines": {"[user]\n" + evil + `email = "x@example.com\ncommitter Evil <e@example.com> 0 +0000"` + "\n",
 			"aauthor Evil e@example.com 0 +0000[core]fsmonitor = touch HOME/RAN <x@example.comcommitter Evil e@example.com 0 +0000>"},
-		"escape sequences":  {"[user]\nname = \"a\x1b[2J\x1b]0;evil\x07\u009b31m\u202eb\xff\"\nemail = \x1bx@example.com\n", "a[2J]0;evil31mb <x@example.com>"},
+		"escape sequences": {"[user]\nname = \"a\x1b[2J\x1b]0;evil\x07\u009b31m\u202eb\xff\"\nemail = \x1bx@example.com\n",
+			"a[2J]0;evil31mb <x@example.com>"},
 		"leading dashes":    {"[user]\nname = --exec=touch HOME/RAN\nemail = -x@example.com\n", "--exec=touch HOME/RAN <-x@example.com>"},
 		"nothing but marks": {"[user]\nname = \" <>.,;\"\nemail = <>\n", "Claude <claude@sandbox.invalid>"},
-		"endless":           {"[user]\nname = " + strings.Repeat("é", 4000) + "\nemail = x@example.com\n", strings.Repeat("é", maxIdentity/2) + " <x@example.com>"},
-		"programs": {"[core]\nfsmonitor = touch HOME/RAN\nsshCommand = touch HOME/RAN\npager = touch HOME/RAN\neditor = touch HOME/RAN\n[alias]\nconfig = !touch HOME/RAN\n" +
-			"[pager]\nconfig = touch HOME/RAN\n[user]\nname = a\nemail = x@example.com\n", "a <x@example.com>"},
+		"endless": {"[user]\nname = " + strings.Repeat("é", 4000) + "\nemail = x@example.com\n",
+			strings.Repeat("é", maxIdentity/2) + " <x@example.com>"},
+		"programs": {
+			"[core]\nfsmonitor = touch HOME/RAN\nsshCommand = touch HOME/RAN\npager = touch HOME/RAN\neditor = touch HOME/RAN\n[alias]\n" +
+				"config = !touch HOME/RAN\n" +
+				"[pager]\nconfig = touch HOME/RAN\n[user]\nname = a\nemail = x@example.com\n", "a <x@example.com>"},
 		"another file of the user's": {"[include]\npath = HOME/secret\n[user]\nname = a\nemail = x@example.com\n", "a <x@example.com>"},
 		"a file without end":         {"[include]\npath = /dev/zero\n", "Claude <claude@sandbox.invalid>"},
 		"a pipe":                     {"[include]\npath = HOME/pipe\n", "Claude <claude@sandbox.invalid>"},
@@ -91,7 +96,9 @@ func TestAttackAnIdentityThatIsMoreThanAName(t *testing.T) {
 			o := Owner{}
 			if name == "a pipe" {
 				o, home = identityOf(t, "", "")
-				if err := errors.Join(syscall.Mkfifo(filepath.Join(home, "pipe"), 0o644), os.WriteFile(filepath.Join(home, "project", ".git", "config"), []byte(strings.ReplaceAll(c.project, "HOME", home)), 0o644)); err != nil {
+				if err := errors.Join(syscall.Mkfifo(filepath.Join(home, "pipe"), 0o644),
+					os.WriteFile(filepath.Join(home, "project", ".git", "config"),
+						[]byte(strings.ReplaceAll(c.project, "HOME", home)), 0o644)); err != nil {
 					t.Fatal(err)
 				}
 				o = Identity(t.Context(), filepath.Join(home, "project", ".git"))
@@ -112,7 +119,8 @@ func TestAttackAnIdentityThatIsMoreThanAName(t *testing.T) {
 				}
 			}
 			file := filepath.Join(home, "made")
-			if err := os.WriteFile(file, []byte(formatConfig(append(values, Value{Section: "user", Name: "name", Value: o.Name}))), 0o644); err != nil {
+			if err := os.WriteFile(file, []byte(formatConfig(append(values, Value{Section: "user", Name: "name", Value: o.Name}))),
+				0o644); err != nil {
 				t.Fatal(err)
 			}
 			made, err := listConfig(file)

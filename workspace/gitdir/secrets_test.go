@@ -36,12 +36,14 @@ func TestAttackASecretInCommits(t *testing.T) {
 	for _, s := range c.Secrets {
 		got[s.Object] = s
 	}
-	if len(c.Secrets) != 4 || got[blob].Path != "gone.txt" || got[message].Path != "" || got[message].Size == 0 || !got[name].InName || got[last].Path != "kept.txt" ||
+	if len(c.Secrets) != 4 || got[blob].Path != "gone.txt" || got[message].Path != "" || got[message].Size == 0 || !got[name].InName ||
+		got[last].Path != "kept.txt" ||
 		c.Unsearched || !slices.Equal(c.SecretNames(), []string{"KEY"}) {
 		t.Errorf("%+v", c)
 	}
 	text := []byte(content)
-	if in := c.Hide(blob, text); len(in) != 1 || LineOf(text, in[0].At) != 2 || !bytes.Equal(text, []byte("one\nkey = '*******************'\n")) {
+	if in := c.Hide(blob, text); len(in) != 1 || LineOf(text, in[0].At) != 2 ||
+		!bytes.Equal(text, []byte("one\nkey = '*******************'\n")) {
 		t.Errorf("%v %q", in, text)
 	}
 	if in := c.Hide(blob, []byte("short")); in != nil {
@@ -131,7 +133,8 @@ func TestAttackASecretInTheNameOfABranch(t *testing.T) {
 	v := newVolume(t)
 	v.secrets = redact.NewFinder([]redact.Named{{Name: "KEY", Value: value}, {Name: "SHORT", Value: "s3-cret"}})
 	for i, name := range []string{value, "fix/c4nary/Value/7f3a9c", "s3.cret", "good"} {
-		v.agent("update-ref", "refs/heads/"+name, v.agent("commit-tree", "-p", "HEAD", "-m", strconv.Itoa(i), v.agent("rev-parse", "HEAD^{tree}")))
+		v.agent("update-ref", "refs/heads/"+name,
+			v.agent("commit-tree", "-p", "HEAD", "-m", strconv.Itoa(i), v.agent("rev-parse", "HEAD^{tree}")))
 	}
 	v.write("HEAD", "ref: refs/heads/"+value+"\n")
 	commits, notes, folder, err := v.take()

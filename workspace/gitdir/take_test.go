@@ -40,7 +40,8 @@ func newVolume(t *testing.T) *volume {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &volume{t: t, host: filepath.Join(base, "host"), dir: filepath.Join(base, "own"), secret: filepath.Join(base, "secret"), extraBytes: map[string][]byte{}}
+	v := &volume{t: t, host: filepath.Join(base, "host"), dir: filepath.Join(base, "own"), secret: filepath.Join(base, "secret"),
+		extraBytes: map[string][]byte{}}
 	for _, repository := range []string{v.host, v.secret} {
 		v.command(base, "init", "-q", repository)
 		if err := os.WriteFile(filepath.Join(repository, "a"), []byte(repository), 0o644); err != nil {
@@ -89,7 +90,8 @@ func (v *volume) command(dir string, args ...string) string {
 	v.t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir
-	cmd.Env = append(environment(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b.example", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b.example")
+	cmd.Env = append(environment(), "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b.example", "GIT_COMMITTER_NAME=a",
+		"GIT_COMMITTER_EMAIL=a@b.example")
 	if dir == v.dir {
 		cmd.Env = append(cmd.Env, "GIT_DIR="+v.dir, "GIT_WORK_TREE="+v.t.TempDir())
 	}
@@ -212,7 +214,8 @@ func TestAttackAHostileBranchKeepsOthersBack(t *testing.T) {
 		got = append(got, c.From)
 	}
 	slices.Sort(got)
-	if !slices.Equal(got, []string{"clean", "other"}) || !strings.Contains(strings.Join(notes, "\n"), "the branch also-hostile of the agent's in the project does not come back") {
+	if !slices.Equal(got, []string{"clean", "other"}) ||
+		!strings.Contains(strings.Join(notes, "\n"), "the branch also-hostile of the agent's in the project does not come back") {
 		t.Fatalf("%q come back; said is %q", got, notes)
 	}
 	if err := Apply(t.Context(), folder, commits); err != nil {
@@ -232,7 +235,8 @@ func TestAGitDirectoryThatIsGone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if commits, notes, _, err := v.take(); err != nil || len(commits) > 0 || len(notes) != 1 || !strings.Contains(notes[0], "do not come back") {
+	if commits, notes, _, err := v.take(); err != nil || len(commits) > 0 || len(notes) != 1 ||
+		!strings.Contains(notes[0], "do not come back") {
 		t.Errorf("%v, %q, %v", commits, notes, err)
 	}
 }
@@ -267,7 +271,8 @@ func TestAttackHostileObjectsComeBack(t *testing.T) {
 			v.commit("100644", ".gitmodules", v.object("blob", "[submodule \"../../x\"]\n\tpath = x\n\turl = https://example.com/x\n"))
 		}, "gitmodulesName"},
 		{"a submodule that is updated by a command", func(v *volume) {
-			v.commit("100644", ".gitmodules", v.object("blob", "[submodule \"x\"]\n\tpath = x\n\turl = https://example.com/x\n\tupdate = !touch x\n"))
+			v.commit("100644", ".gitmodules",
+				v.object("blob", "[submodule \"x\"]\n\tpath = x\n\turl = https://example.com/x\n\tupdate = !touch x\n"))
 		}, "gitmodulesUpdate"},
 		{"a file named .git", func(v *volume) { v.commit("100644", ".git", v.object("blob", "gitdir: x\n")) }, "hasDotgit"},
 		{"a name with a slash", func(v *volume) { v.commit("100644", "../x", v.object("blob", "x")) }, "fullPathname"},
@@ -315,7 +320,8 @@ func TestAttackNamesInTheVolume(t *testing.T) {
 	tree := v.agent("rev-parse", "HEAD^{tree}")
 	commit := func(message string) string { return v.agent("commit-tree", "-p", "HEAD", "-m", message, tree) }
 	packed := "# pack-refs with: peeled\n"
-	for i, name := range []string{"sbx/../../heads/main", "../../../evil", "-x", "x.lock", "a\x1b[2J", "@{-1}", "sbx/run", "sbx/run-x", "a/b", "a/b/c", "..", strings.Repeat("long/", 100)} {
+	for i, name := range []string{"sbx/../../heads/main", "../../../evil", "-x", "x.lock", "a\x1b[2J", "@{-1}", "sbx/run", "sbx/run-x", "a/b",
+		"a/b/c", "..", strings.Repeat("long/", 100)} {
 		packed += commit(fmt.Sprint(i)) + " refs/heads/" + name + "\n"
 	}
 	v.write("packed-refs", packed+commit("tag")+" refs/tags/v1\n"+commit("remote")+" refs/remotes/origin/x\n")
@@ -385,7 +391,8 @@ func TestAttackAVolumeWithoutEnd(t *testing.T) {
 	t.Run("branches with commits", func(t *testing.T) {
 		v := newVolume(t)
 		for i := range maxBranches + 3 {
-			v.agent("update-ref", fmt.Sprintf("refs/heads/b%03d", i), v.agent("commit-tree", "-p", "HEAD", "-m", fmt.Sprint(i), v.agent("rev-parse", "HEAD^{tree}")))
+			v.agent("update-ref", fmt.Sprintf("refs/heads/b%03d", i),
+				v.agent("commit-tree", "-p", "HEAD", "-m", fmt.Sprint(i), v.agent("rev-parse", "HEAD^{tree}")))
 		}
 		commits, notes, _, err := v.take()
 		if err != nil || len(commits) != maxBranches || !strings.Contains(strings.Join(notes, "\n"), "3 more branches") {

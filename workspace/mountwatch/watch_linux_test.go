@@ -63,7 +63,8 @@ func TestAWatchEndsWithWhatProtects(t *testing.T) {
 	}{
 		{"removed", func(at func(string) string) error { return os.Remove(at("protected")) }, "protected: removed"},
 		{"renamed", func(at func(string) string) error { return os.Rename(at("protected"), at("other")) }, "protected: removed"},
-		{"the folder above is renamed", func(at func(string) string) error { return os.Rename(at("folder"), at("other")) }, "folder/.vscode: removed"},
+		{"the folder above is renamed", func(at func(string) string) error { return os.Rename(at("folder"), at("other")) },
+			"folder/.vscode: removed"},
 		{"a file of git's is replaced", func(at func(string) string) error {
 			return errors.Join(os.WriteFile(at(".git/config.lock"), []byte("new"), 0o644), os.Rename(at(".git/config.lock"), at(".git/config")))
 		}, ".git/config: removed"},

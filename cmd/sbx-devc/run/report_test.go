@@ -35,8 +35,9 @@ func endOfRun(t *testing.T, dangerous bool) *sandbox.Result {
 	}
 	const id = "20260102-150405-ab12cd"
 	return &sandbox.Result{ID: id, Folder: "/p", SettingsFolder: "/p", Egress: egress, Changes: changes.Of(pairs, nil),
-		Files: sandbox.Files{Summary: "/state/runs/" + id + "/summary.json", Changes: "/state/changes.diff"}, Timings: sandbox.Timings{Startup: time.Second, Agent: time.Minute},
-		Use: &sandbox.Use{CPU: time.Second, PeakMemory: 1 << 28, PeakPIDs: 9}}
+		Files:   sandbox.Files{Summary: "/state/runs/" + id + "/summary.json", Changes: "/state/changes.diff"},
+		Timings: sandbox.Timings{Startup: time.Second, Agent: time.Minute},
+		Use:     &sandbox.Use{CPU: time.Second, PeakMemory: 1 << 28, PeakPIDs: 9}}
 }
 
 // The end of a run is one short screen: what was refused with the command that opens it,
@@ -70,7 +71,8 @@ func TestTheEndIsAShortScreen(t *testing.T) {
 		if got := strings.HasSuffix(said, next); got != (c.next != "") || !got && strings.Contains(said, "next:") {
 			t.Errorf("%s: the last line is not %q:\n%s", name, next, said)
 		}
-		if c.dangerous && (strings.Index(said, "! .github") > strings.Index(said, "src/a.go") || !strings.Contains(said, "look at it before you build")) {
+		if c.dangerous &&
+			(strings.Index(said, "! .github") > strings.Index(said, "src/a.go") || !strings.Contains(said, "look at it before you build")) {
 			t.Errorf("%s: %s", name, said)
 		}
 	}
@@ -83,7 +85,8 @@ func TestTheEndNamesOnlyCommandsThatWork(t *testing.T) {
 	r := endOfRun(t, true)
 	r.Files.Summary, r.Conversation, r.Outcome.Conclusion = "", "c", agent.Attended
 	Report(&cli.App{Stderr: &out}, r, firewall.ModeAllowlist)
-	if said := out.String(); strings.Contains(said, r.ID) || !strings.Contains(said, "nothing was kept") || !strings.Contains(said, "run --continue") {
+	if said := out.String(); strings.Contains(said, r.ID) || !strings.Contains(said, "nothing was kept") ||
+		!strings.Contains(said, "run --continue") {
 		t.Error(said)
 	}
 }

@@ -14,8 +14,9 @@ func TestRead(t *testing.T) {
 		data string
 		err  error
 	}{
-		"0000": {kind: Flush}, "0001": {kind: Delimiter}, "0002": {kind: End}, "0004": {}, "0006a\n": {data: "a\n"}, "000Aabcdef": {data: "abcdef"},
-		"": {err: io.EOF}, "00": {err: io.ErrUnexpectedEOF}, "0003": {err: ErrLength}, "0009abc": {err: io.ErrUnexpectedEOF},
+		"0000": {kind: Flush}, "0001": {kind: Delimiter}, "0002": {kind: End}, "0004": {}, "0006a\n": {data: "a\n"},
+		"000Aabcdef": {data: "abcdef"},
+		"":           {err: io.EOF}, "00": {err: io.ErrUnexpectedEOF}, "0003": {err: ErrLength}, "0009abc": {err: io.ErrUnexpectedEOF},
 		"0008": {err: io.ErrUnexpectedEOF}, "00 8aaaa": {err: ErrLength}, "+008aaaa": {err: ErrLength}, "0x08aaaa": {err: ErrLength},
 		"fff1" + strings.Repeat("x", 70000): {err: ErrLength}, "ffff" + strings.Repeat("x", 70000): {err: ErrLength},
 	} {

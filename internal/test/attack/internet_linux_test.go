@@ -195,7 +195,8 @@ func zoneReply(message []byte, limit int) []byte {
 	}
 	if r.alias != "" {
 		target := dnsmessage.MustNewName(r.alias + ".")
-		reply.Answers = append(reply.Answers, dnsmessage.Resource{Header: header(dnsmessage.TypeCNAME), Body: &dnsmessage.CNAMEResource{CNAME: target}})
+		reply.Answers = append(reply.Answers,
+			dnsmessage.Resource{Header: header(dnsmessage.TypeCNAME), Body: &dnsmessage.CNAMEResource{CNAME: target}})
 		owner = target
 		r, _ = lookUp(r.alias)
 	}

@@ -31,27 +31,35 @@ func packetAttacks() []Attack {
 	}
 	return []Attack{
 		one("ping4", "an echo request with data, from a socket that needs no right", func(a *Agent) error {
-			return a.socketIn(unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP, &unix.SockaddrInet4{Addr: a.v4.As4()}, append([]byte{8, 0, 0, 0, 0, 0, 0, 1}, a.word...), nil)
+			return a.socketIn(unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP, &unix.SockaddrInet4{Addr: a.v4.As4()},
+				append([]byte{8, 0, 0, 0, 0, 0, 0, 1}, a.word...), nil)
 		}),
 		one("ping6", "an IPv6 echo request with data, from a socket that needs no right", func(a *Agent) error {
-			return a.socketIn(unix.AF_INET6, unix.SOCK_DGRAM, unix.IPPROTO_ICMPV6, &unix.SockaddrInet6{Addr: a.v6.As16()}, append([]byte{128, 0, 0, 0, 0, 0, 0, 1}, a.word...), nil)
+			return a.socketIn(unix.AF_INET6, unix.SOCK_DGRAM, unix.IPPROTO_ICMPV6, &unix.SockaddrInet6{Addr: a.v6.As16()},
+				append([]byte{128, 0, 0, 0, 0, 0, 0, 1}, a.word...), nil)
 		}),
 		one("ping-allowed-host", "an echo request with data to an allowed host", func(a *Agent) error {
-			return all(learn("ok.test"), a.socketIn(unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP, &unix.SockaddrInet4{Addr: netip.MustParseAddr(okAddr).As4()}, append([]byte{8, 0, 0, 0, 0, 0, 0, 1}, a.word...), nil))
+			return all(learn("ok.test"),
+				a.socketIn(unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP, &unix.SockaddrInet4{Addr: netip.MustParseAddr(okAddr).As4()},
+					append([]byte{8, 0, 0, 0, 0, 0, 0, 1}, a.word...), nil))
 		}).leak(func(e Event) bool { return e.Proto == 1 && to(okAddr)(e) }),
 		one("ping-upstream", "an echo request with data to the machine's resolver", func(a *Agent) error {
-			return a.socketIn(unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP, &unix.SockaddrInet4{Addr: netip.MustParseAddr(upstreamAddr).As4()}, append([]byte{8, 0, 0, 0, 0, 0, 0, 1}, a.word...), nil)
+			return a.socketIn(unix.AF_INET, unix.SOCK_DGRAM, unix.IPPROTO_ICMP, &unix.SockaddrInet4{Addr: netip.MustParseAddr(upstreamAddr).As4()},
+				append([]byte{8, 0, 0, 0, 0, 0, 0, 1}, a.word...), nil)
 		}).leak(func(e Event) bool { return e.Proto == 1 && to(upstreamAddr)(e) }),
 		ip4("icmp-raw", "an echo request from a raw socket", unix.IPPROTO_ICMP),
 		raw("icmp-timestamp", "a timestamp request with data", func(a *Agent) error {
-			return a.socketIn(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP, &unix.SockaddrInet4{Addr: a.v4.As4()}, append([]byte{13, 0, 0, 0, 0, 0, 0, 1}, a.word...), nil)
+			return a.socketIn(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP, &unix.SockaddrInet4{Addr: a.v4.As4()},
+				append([]byte{13, 0, 0, 0, 0, 0, 0, 1}, a.word...), nil)
 		}),
 		raw("icmp-error", "an ICMP error about a connection, with data in it", func(a *Agent) error {
 			inner := ipv4(unix.IPPROTO_UDP, a.v4.String(), "192.0.2.2", udpHeader(443, 40000, []byte(a.word)), nil)
-			return a.socketIn(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP, &unix.SockaddrInet4{Addr: a.v4.As4()}, append([]byte{3, 3, 0, 0, 0, 0, 0, 0}, inner...), nil)
+			return a.socketIn(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP, &unix.SockaddrInet4{Addr: a.v4.As4()},
+				append([]byte{3, 3, 0, 0, 0, 0, 0, 0}, inner...), nil)
 		}),
 		raw("icmp6-raw", "an IPv6 echo request from a raw socket", func(a *Agent) error {
-			return a.socketIn(unix.AF_INET6, unix.SOCK_RAW, unix.IPPROTO_ICMPV6, &unix.SockaddrInet6{Addr: a.v6.As16()}, append([]byte{128, 0, 0, 0, 0, 0, 0, 1}, a.word...), nil)
+			return a.socketIn(unix.AF_INET6, unix.SOCK_RAW, unix.IPPROTO_ICMPV6, &unix.SockaddrInet6{Addr: a.v6.As16()},
+				append([]byte{128, 0, 0, 0, 0, 0, 0, 1}, a.word...), nil)
 		}),
 		raw("raw-udp", "a UDP packet with a header of one's own", func(a *Agent) error {
 			return rawIP(ipv4(unix.IPPROTO_UDP, "192.0.2.2", a.v4.String(), udpHeader(40000, 443, []byte(a.word)), nil))
@@ -82,7 +90,8 @@ func packetAttacks() []Attack {
 			return rawIP(p)
 		}),
 		raw("raw-options", "an IP packet with options that carry data", func(a *Agent) error {
-			return rawIP(ipv4(unix.IPPROTO_UDP, "192.0.2.2", a.v4.String(), udpHeader(40000, 443, []byte(a.word)), []byte{0x86, 8, 1, 2, 3, 4, 5, 6}))
+			return rawIP(ipv4(unix.IPPROTO_UDP, "192.0.2.2", a.v4.String(), udpHeader(40000, 443, []byte(a.word)),
+				[]byte{0x86, 8, 1, 2, 3, 4, 5, 6}))
 		}),
 		raw("packet-socket", "a whole packet past the packet filter (AF_PACKET)", func(a *Agent) error {
 			return frame(unix.ETH_P_IP, ipv4(unix.IPPROTO_UDP, "192.0.2.2", a.v4.String(), udpHeader(40000, 443, []byte(a.word)), nil))
@@ -123,7 +132,8 @@ func frame(kind uint16, payload []byte) error {
 	}
 	defer unix.Close(fd)
 	order := binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, kind))
-	return unix.Sendto(fd, payload, 0, &unix.SockaddrLinklayer{Protocol: order, Ifindex: link.Index, Halen: 6, Addr: [8]byte{255, 255, 255, 255, 255, 255}})
+	return unix.Sendto(fd, payload, 0,
+		&unix.SockaddrLinklayer{Protocol: order, Ifindex: link.Index, Halen: 6, Addr: [8]byte{255, 255, 255, 255, 255, 255}})
 }
 
 // rawIP sends an IPv4 packet whose header is our own.

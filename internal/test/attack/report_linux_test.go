@@ -93,11 +93,17 @@ func (r report) String() string {
 	}
 	fmt.Fprintf(&b, `# Attacks
 
-This page lists attempts of an agent against the sandbox's network, and their results. Each line is a program in `+"`internal/test/attack`"+` that `+"`make test`"+` runs from inside as the agent's user; the judge is the other end of the wire, not the program. This page is written by that test.
+This page lists attempts of an agent against the sandbox's network, and their results. Each line is a program in `+"`internal/test/attack`"+
+		` that `+"`make test`"+
+		` runs from inside as the agent's user; the judge is the other end of the wire, not the program. This page is written by that test.
 
-- **none**: the same attempt without a firewall. An attempt that needs a right the agent does not have runs as root there. Attempts to take the firewall down run as root against ours.
-- **init-firewall**: the design of the much copied `+"`init-firewall.sh`"+`, in rules of our own: IPv4 alone, DNS and SSH to anywhere, the host's network, addresses resolved once. The attempts run as the agent's user. One that goes several ways leaks when one of them does; where it uses both families, that is often IPv6.
-- **sandbox**: claude-sandbox. One column stands for the firewall in the agent's own network (nft and legacy iptables), as a sidecar, and for both in containers.
+- **none**: the same attempt without a firewall. An attempt that needs a right the agent does not have runs as root there. `+
+		`Attempts to take the firewall down run as root against ours.
+- **init-firewall**: the design of the much copied `+"`init-firewall.sh`"+
+		`, in rules of our own: IPv4 alone, DNS and SSH to anywhere, the host's network, addresses resolved once. The attempts run as the `+
+		`agent's user. One that goes several ways leaks when one of them does; where it uses both families, that is often IPv6.
+- **sandbox**: claude-sandbox. One column stands for the firewall in the agent's own network (nft and legacy iptables), `+
+		`as a sidecar, and for both in containers.
 
 | | attempts | leak |
 |---|---|---|
@@ -105,13 +111,17 @@ This page lists attempts of an agent against the sandbox's network, and their re
 | init-firewall | %d | %d |
 | sandbox | %d | %d |
 
-%d attempts hold even as root against ours: they do what they say, and nothing opens. %d cannot be shown to leak in this lab; the reason stands there instead. %d kinds of honest traffic pass in every sandbox, before and after the attacks. The attempt that waits for more than a minute (expired-address) runs with `+"`make test-slow`"+` alone.
-`, len(list), count["none"], count["walls"], len(list), count["design"], len(list), count["ours"], count["holds"], count["vacuous"], len(Benign()))
+%d attempts hold even as root against ours: they do what they say, and nothing opens. %d cannot be shown to leak in this lab; `+
+		`the reason stands there instead. %d kinds of honest traffic pass in every sandbox, before and after the attacks. `+
+		`The attempt that waits for more than a minute (expired-address) runs with `+"`make test-slow`"+` alone.
+`, len(list), count["none"], count["walls"], len(list), count["design"], len(list), count["ours"], count["holds"],
+		count["vacuous"], len(Benign()))
 	family := ""
 	for _, a := range list {
 		if a.Family != family {
 			family = a.Family
-			fmt.Fprintf(&b, "\n## %s\n\n| attack | tries | none | init-firewall | sandbox |\n|---|---|---|---|---|\n", strings.ToUpper(family[:1])+family[1:])
+			fmt.Fprintf(&b, "\n## %s\n\n| attack | tries | none | init-firewall | sandbox |\n|---|---|---|---|---|\n",
+				strings.ToUpper(family[:1])+family[1:])
 		}
 		tries := a.Tries
 		if a.Source != "" {

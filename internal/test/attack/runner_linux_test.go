@@ -103,7 +103,8 @@ func (p *place) inside(argv ...string) *exec.Cmd {
 	cmd := exec.Command("unshare", append([]string{"--mount", "sh", "-c", script, p.path("resolv.conf")}, argv...)...)
 	cmd.Dir = "/"
 	cmd.Env = append(os.Environ(), "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-		StateEnv+"="+p.path("run"), PolicyEnv+"="+p.path("policy.jsonc"), SetuidEnv+"="+filepath.Join(buildDir, "agent-setuid"), OverEnv+"="+p.path("over"))
+		StateEnv+"="+p.path("run"), PolicyEnv+"="+p.path("policy.jsonc"), SetuidEnv+"="+filepath.Join(buildDir, "agent-setuid"),
+		OverEnv+"="+p.path("over"))
 	return cmd
 }
 
@@ -134,7 +135,8 @@ func (p *place) run(argv ...string) {
 }
 
 func (p *place) initArgs(flags ...string) []string {
-	return append([]string{filepath.Join(buildDir, "sbx-init"), "run", "--policy", p.path("policy.jsonc"), "--audit", p.path("run/audit.jsonl")}, flags...)
+	return append([]string{filepath.Join(buildDir, "sbx-init"), "run", "--policy", p.path("policy.jsonc"), "--audit",
+		p.path("run/audit.jsonl")}, flags...)
 }
 
 // sidecar starts the firewall alone and waits until it stands.
@@ -229,7 +231,9 @@ func (s *session) do(id string) string {
 
 // asUser and asRoot are the agent outside of any sandbox but the namespace.
 func (p *place) asUser(args ...string) *session {
-	return p.agent(p.inside(append([]string{"setpriv", "--reuid", agentUID, "--regid", agentUID, "--clear-groups", filepath.Join(buildDir, "agent")}, args...)...))
+	return p.agent(
+		p.inside(append([]string{"setpriv", "--reuid", agentUID, "--regid", agentUID, "--clear-groups", filepath.Join(buildDir, "agent")},
+			args...)...))
 }
 
 func (p *place) asRoot(args ...string) *session {
@@ -238,7 +242,8 @@ func (p *place) asRoot(args ...string) *session {
 
 // confined is the agent as a container without capabilities has it.
 func (p *place) confined(daemon int) *session {
-	return p.agent(p.inside("setpriv", "--reuid", agentUID, "--regid", agentUID, "--clear-groups", "--no-new-privs", "--bounding-set", "-all", "--inh-caps", "-all",
+	return p.agent(p.inside("setpriv", "--reuid", agentUID, "--regid", agentUID, "--clear-groups", "--no-new-privs", "--bounding-set",
+		"-all", "--inh-caps", "-all",
 		filepath.Join(buildDir, "agent"), fmt.Sprint(daemon)))
 }
 

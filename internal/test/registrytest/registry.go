@@ -30,7 +30,8 @@ func Start(t testing.TB) string {
 	l.Close()
 	dir := t.TempDir()
 	config := filepath.Join(dir, "config.yml")
-	text := fmt.Sprintf("version: 0.1\nstorage: {filesystem: {rootdirectory: %s}, delete: {enabled: true}}\nhttp: {addr: %q}\nlog: {level: error, accesslog: {disabled: true}}\n", filepath.Join(dir, "data"), addr)
+	text := fmt.Sprintf("version: 0.1\nstorage: {filesystem: {rootdirectory: %s}, delete: {enabled: true}}\nhttp: {addr: %q}\n"+
+		"log: {level: error, accesslog: {disabled: true}}\n", filepath.Join(dir, "data"), addr)
 	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,8 @@ import (
 // TestProgramsOfTheHostAreFoundInOnePlace: code that runs on the host looks programs up with
 // hostprogram.Find, which refuses those that an agent can write.
 func TestProgramsOfTheHostAreFoundInOnePlace(t *testing.T) {
-	elsewhere := []string{"internal/hostprogram", "internal/test", "firewall/kernel", "initproc", "examples"} // tests, the containers' side, and programs of others
+	// tests, the containers' side, and programs of others
+	elsewhere := []string{"internal/hostprogram", "internal/test", "firewall/kernel", "initproc", "examples"}
 	finds := 0
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -23,7 +24,8 @@ func TestProgramsOfTheHostAreFoundInOnePlace(t *testing.T) {
 		rel, _ := filepath.Rel(root, file)
 		rel = filepath.ToSlash(rel)
 		if d.IsDir() {
-			if d.Name() == "testdata" || d.Name() == "node_modules" || rel != "." && strings.HasPrefix(d.Name(), ".") || slices.Contains(elsewhere, rel) {
+			if d.Name() == "testdata" || d.Name() == "node_modules" || rel != "." && strings.HasPrefix(d.Name(), ".") ||
+				slices.Contains(elsewhere, rel) {
 				return filepath.SkipDir
 			}
 			return nil

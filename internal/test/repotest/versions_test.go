@@ -92,7 +92,8 @@ func TestChangedTemplatesHaveNewVersions(t *testing.T) {
 		t.Skip("this is no checkout, so there is no release to compare with")
 	}
 	testenv.Program(t, "git")
-	if shallow, err := exec.Command("git", "-c", "safe.directory=*", "-C", root, "rev-parse", "--is-shallow-repository").Output(); err != nil || strings.TrimSpace(string(shallow)) != "false" {
+	if shallow, err := exec.Command("git", "-c", "safe.directory=*", "-C", root, "rev-parse",
+		"--is-shallow-repository").Output(); err != nil || strings.TrimSpace(string(shallow)) != "false" {
 		testenv.Missing(t, "the repository's history and tags", "check out with fetch-depth: 0")
 	}
 	stale, err := staleVersions(root)

@@ -12,8 +12,9 @@ import (
 
 // headless matches sentences without a subject who acts: "nobody" for "no program" or
 // "unknown", and sentences that begin with "what …", "whoever …" or "of a …".
-var headless = regexp.MustCompile(`(?i:\bnobody\b)|(?:^|[.;:?] )(?:Whoever|Whatever|What|Who|Of (?:a|an|the|these|those|two|several)) [a-z]|` +
-	`(?i:\b(?:of theirs|for want of)\b)`)
+var headless = regexp.MustCompile(
+	`(?i:\bnobody\b)|(?:^|[.;:?] )(?:Whoever|Whatever|What|Who|Of (?:a|an|the|these|those|two|several)) [a-z]|` +
+		`(?i:\b(?:of theirs|for want of)\b)`)
 
 // theUser matches the user nobody, which is not the word.
 var theUser = regexp.MustCompile(`user nobody|as nobody|and nobody\.|"nobody|nobody:`)

@@ -10,7 +10,8 @@ import (
 // mount namespace of its own below a folder that "$0" is in. It lets go of the
 // read-only mounts of other tests: sbx-init watches such mounts, and the kernel
 // takes one away from every namespace when its place is removed.
-const LeaveMounts = `for m in $(awk -v own="${0%/*}/" '$5 ~ /^\/tmp\// && $6 ~ /^ro/ && index($5, own) != 1 {print $5}' /proc/self/mountinfo); do umount -l "$m" 2>/dev/null; done
+const LeaveMounts = `for m in $(awk -v own="${0%/*}/" '$5 ~ /^\/tmp\// && $6 ~ /^ro/ && index($5, ` +
+	`own) != 1 {print $5}' /proc/self/mountinfo); do umount -l "$m" 2>/dev/null; done
 `
 
 // OwnMounts starts this program again, with the same process id, in a mount namespace of

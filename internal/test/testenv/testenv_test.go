@@ -27,7 +27,8 @@ func TestTheDevcontainerCLILeavesNothingBehind(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if out, err := Devcontainer(t, "read-configuration", "--workspace-folder", dir, "--include-features-configuration").CombinedOutput(); err != nil {
+		if out, err := Devcontainer(t, "read-configuration", "--workspace-folder", dir,
+			"--include-features-configuration").CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	})
