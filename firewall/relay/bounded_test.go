@@ -29,7 +29,9 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	end, ok := map[string]func(tasks *json.Decoder) error{"host": serveDownloads, "client": measureDownloads}[os.Getenv(endVariable)]
+	end, ok := map[string]func(tasks *json.Decoder) error{
+		"host": serveDownloads, "client": measureDownloads, "relay": serveRelay, "keys": serveKeys,
+	}[os.Getenv(endVariable)]
 	if !ok {
 		os.Exit(m.Run())
 	}
@@ -45,6 +47,7 @@ type endTask struct {
 	Key, Certificate []byte // the host's
 	Roots            []byte // the client's, as PEM
 	Addr             string
+	Socket           string // of the keys' process; "" = there is none
 }
 
 // serveDownloads serves at the address that it writes, until there are no more tasks.
@@ -103,13 +106,25 @@ func measureDownloads(tasks *json.Decoder) error {
 	}
 }
 
-// end is a process with a bounded share of a processor.
+// end is a process of its own.
 type end struct {
 	in  io.WriteCloser
 	out *bufio.Scanner
+	pid int
 }
 
-func newEnd(b *testing.B, kind string) *end {
+// newBounded starts an end with a bounded share of a processor.
+func newBounded(b *testing.B, kind string) *end {
+	b.Helper()
+	group := newShare(b, kind)
+	e := newEnd(b, kind)
+	if err := os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(e.pid)), 0); err != nil {
+		b.Fatal(err)
+	}
+	return e
+}
+
+func newEnd(b testing.TB, kind string) *end {
 	b.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), endVariable+"="+kind)
@@ -122,15 +137,11 @@ func newEnd(b *testing.B, kind string) *end {
 	if err != nil {
 		b.Fatal(err)
 	}
-	group := newShare(b, kind)
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { in.Close(); _ = cmd.Wait() })
-	if err := os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(cmd.Process.Pid)), 0); err != nil {
-		b.Fatal(err)
-	}
-	return &end{in, bufio.NewScanner(out)}
+	return &end{in, bufio.NewScanner(out), cmd.Process.Pid}
 }
 
 // newShare makes a cgroup with the share of an end, of either version.
@@ -155,7 +166,7 @@ func newShare(b *testing.B, kind string) (dir string) {
 }
 
 // do tells the end a task and returns its answer.
-func (e *end) do(b *testing.B, task endTask) string {
+func (e *end) do(b testing.TB, task endTask) string {
 	b.Helper()
 	if err := json.NewEncoder(e.in).Encode(task); err != nil || !e.out.Scan() {
 		b.Fatal(err, e.out.Err())
@@ -173,7 +184,7 @@ func BenchmarkBoundedDownload(b *testing.B) {
 	}
 	for _, protocol := range protocols() {
 		b.Run(protocol, func(b *testing.B) {
-			server, client := newEnd(b, "host"), newEnd(b, "client")
+			server, client := newBounded(b, "host"), newBounded(b, "client")
 			addr := server.do(b, endTask{Protocol: protocol, Key: key, Certificate: certificate.Certificate[0]})
 			box := newBox(b, &host{addr: addr})
 			var seconds [2]float64

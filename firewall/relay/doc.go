@@ -38,7 +38,10 @@
 // until the host is no longer opened.
 //
 // TLS takes no early data and no tickets. At most 200 streams are open on a
-// connection, and each holds at most 256 KiB that the other side has not read.
+// connection, and each holds at most 64 KiB that the other side has not read. The
+// answers to eight requests at a time hold up to 1 MiB: with less, a host far away
+// waits for the client's word that there is room. So a client's connection has up to
+// two connections to a host in HTTP/2, and more where the host takes few streams.
 // Bodies are passed on as they come; a decision holds as much as its kind needs,
 // and all decisions together what operation.Room has. At most 512 requests are
 // under way, in the keys' process too.

@@ -30,7 +30,8 @@ type exchange struct {
 	screen  func(body io.Reader) io.Reader
 	key     *credential.Key // nil = none goes with it
 
-	bodiless bool // the answer
+	transport *http.Transport
+	bodiless  bool // the answer
 }
 
 type exchangeKey struct{}
@@ -78,6 +79,9 @@ func (r *Relay) handler(silent *log.Logger) http.Handler {
 			if req.ProtoMajor == 1 { // the host may answer before it has read the whole body
 				_ = http.NewResponseController(w).EnableFullDuplex()
 			}
+			var release func()
+			x.transport, release = s.transportFor()
+			defer release()
 			x.screen = d.Screen
 			if x.observe = d.Observe; x.key != nil {
 				w = &masked{w, x.key}
@@ -144,11 +148,23 @@ func (s *session) recordDecision(d operation.Decision) error {
 	return s.record(r)
 }
 
+// transportFor returns one for a request, until release.
+func (s *session) transportFor() (t *http.Transport, release func()) {
+	if s.wide != nil {
+		select {
+		case s.relay.wide <- struct{}{}:
+			return s.wide, func() { <-s.relay.wide }
+		default:
+		}
+	}
+	return s.transport, func() {}
+}
+
 // perSession sends a request over the connections of its client.
 type perSession struct{}
 
 func (perSession) RoundTrip(r *http.Request) (*http.Response, error) {
-	return exchangeOf(r.Context()).session.transport.RoundTrip(r)
+	return exchangeOf(r.Context()).transport.RoundTrip(r)
 }
 
 // rewrite makes the request that goes out from what was judged.

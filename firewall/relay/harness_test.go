@@ -68,6 +68,7 @@ var world = sync.OnceValue(func() (w struct {
 type host struct {
 	addr    string
 	handler http.HandlerFunc
+	server  *http.Server // nil for a host in another process
 	conns   atomic.Int64 // that it accepted
 
 	mu       sync.Mutex
@@ -89,9 +90,9 @@ func newHost(t testing.TB, protocols []string, handle http.HandlerFunc, names ..
 	}
 	h.addr = l.Addr().String()
 	config := &tls.Config{Certificates: []tls.Certificate{world().host(names...)}, NextProtos: protocols}
-	server := &http.Server{Handler: h, ErrorLog: quiet, TLSConfig: config}
-	go func() { _ = server.Serve(&tap{Listener: l, host: h, config: config}) }()
-	t.Cleanup(func() { server.Close() })
+	h.server = &http.Server{Handler: h, ErrorLog: quiet, TLSConfig: config}
+	go func() { _ = h.server.Serve(&tap{Listener: l, host: h, config: config}) }()
+	t.Cleanup(func() { h.server.Close() })
 	return h
 }
 

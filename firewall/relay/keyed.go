@@ -50,6 +50,7 @@ const (
 // keyedStreams bound the memory of the keys' tunnel on either side.
 func keyedStreams() *http.HTTP2Config {
 	return &http.HTTP2Config{
+		MaxReadFrameSize:     maxFrame, // the other side has a buffer of this size for each stream
 		MaxConcurrentStreams: 4 * maxKeyed, StrictMaxConcurrentRequests: true,
 		MaxReceiveBufferPerStream: keyedBuffer, MaxReceiveBufferPerConnection: 4 * maxKeyed * keyedBuffer,
 	}
@@ -383,7 +384,7 @@ func carry(w http.ResponseWriter, r *http.Request, conn net.Conn) {
 		_, _ = io.Copy(conn, r.Body)
 		conn.Close()
 	}()
-	buffer := make([]byte, bufferSize)
+	buffer := make([]byte, maxFrame)
 	for {
 		n, err := conn.Read(buffer)
 		if n > 0 {

@@ -1,13 +1,13 @@
 package relay
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/org/claude-sandbox/firewall/credential"
 	"github.com/org/claude-sandbox/firewall/operation"
@@ -58,35 +58,42 @@ func maskBody(res *http.Response, key *credential.Key) error {
 	if kind := strings.Join(res.Header["Content-Type"], ","); !operation.LikeASCII(kind) {
 		return fmt.Errorf("it is in a set of characters that is not read here: %.100q", kind)
 	}
-	r, w := io.Pipe()
-	body := res.Body
-	res.Body = &maskedBody{PipeReader: r, body: body, begin: sync.OnceFunc(func() {
-		go func() {
-			clean := key.Redactor().Writer(w)
-			_, err := io.Copy(clean, body)
-			if err == nil {
-				err = clean.Close()
-			}
-			maskFields(res.Trailer, key)
-			w.CloseWithError(err)
-		}()
-	})}
+	m := &maskedBody{body: res.Body, trailer: res.Trailer, key: key}
+	m.clean = key.Redactor().Writer(&m.masked)
+	res.Body = m
 	return nil
 }
 
-// maskedBody reads nothing of the host's body, at whose end the trailers are written, before
-// it is read itself: until then they are somebody else's to read.
+// maskedChunk bounds the bytes of a body that are looked at together. Each stream holds some of them.
+const maskedChunk = 32 << 10
+
+// maskedBody is a body without the key. At its end the trailers are masked: until then they
+// are somebody else's to write.
 type maskedBody struct {
-	*io.PipeReader
-	body  io.Closer
-	begin func()
+	body    io.ReadCloser
+	trailer http.Header
+	key     *credential.Key
+	clean   io.WriteCloser // writes to masked
+	masked  bytes.Buffer
+	end     error
 }
 
 func (m *maskedBody) Read(p []byte) (int, error) {
-	m.begin()
-	return m.PipeReader.Read(p)
+	for m.masked.Len() == 0 && m.end == nil {
+		n, err := m.body.Read(p[:min(len(p), maskedChunk)])
+		_, _ = m.clean.Write(p[:n]) // a Buffer takes all
+		if errors.Is(err, io.EOF) {
+			_ = m.clean.Close()
+			maskFields(m.trailer, m.key)
+		}
+		m.end = err
+	}
+	if m.masked.Len() > 0 {
+		return m.masked.Read(p)
+	}
+	return 0, m.end
 }
 
-func (m *maskedBody) Close() error { return errors.Join(m.PipeReader.Close(), m.body.Close()) }
+func (m *maskedBody) Close() error { return m.body.Close() }
 
 func isCoding(coding string) bool { return coding != "" && !strings.EqualFold(coding, "identity") }

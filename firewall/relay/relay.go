@@ -29,10 +29,12 @@ const (
 	maxResponseHead  = 256 << 10
 	maxAuthorities   = 32
 	maxStreams       = 200
-	maxRequests      = 512       // at a time, on all connections together: each has buffers of some 300 KiB
-	streamBuffer     = 256 << 10 // bytes
-	maxFrame         = 16 << 10  // bytes of one HTTP/2 frame of a client: what every peer may send (RFC 9113 section 4.2)
-	maxHostFrame     = 64 << 10  // of a host: for each frame the relay sends two that give back its room
+	maxRequests      = 512      // at a time, on all connections together: each has buffers of some 200 KiB
+	streamBuffer     = 64 << 10 // bytes of a stream that the other side has not read
+	wideBuffer       = 1 << 20  // the same of the answers to a few requests, also to a host that is far away
+	maxWide          = 8        // requests at a time, on all connections together
+	maxFrame         = 16 << 10 // bytes of one HTTP/2 frame of a client: what every peer may send (RFC 9113 section 4.2)
+	maxHostFrame     = 64 << 10 // of a host: for each frame the relay sends two that give back its room
 )
 
 // Options are what a Relay works with. All fields are required.
@@ -82,6 +84,7 @@ type Relay struct {
 	chosen   choices
 	slots    chan struct{}
 	requests chan struct{} // holds a value for each that is under way
+	wide     chan struct{} // the same of those that go by a session's wide transport
 	arrived  *arrivals
 	server   *http.Server
 	buffers  buffers
@@ -96,7 +99,8 @@ type Relay struct {
 func New(o Options) *Relay {
 	r := &Relay{
 		options: o, roots: sync.OnceValues(o.Roots), sessions: tls.NewLRUClientSessionCache(64),
-		slots: make(chan struct{}, maxConnections), requests: make(chan struct{}, maxRequests), arrived: newArrivals(), room: operation.NewRoom(),
+		slots: make(chan struct{}, maxConnections), requests: make(chan struct{}, maxRequests), wide: make(chan struct{}, maxWide),
+		arrived: newArrivals(), room: operation.NewRoom(),
 	}
 	go func() { _, _ = r.roots() }()     // while no program of the agent's can have changed them; dial has the error
 	silent := log.New(io.Discard, "", 0) // net/http's lines are about clients' faults, which have records
@@ -109,7 +113,7 @@ func New(o Options) *Relay {
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     silent,
 		ConnContext:                  func(ctx context.Context, c net.Conn) context.Context { return withSession(ctx, sessionOf(c)) },
-		HTTP2:                        boundedStreams(maxFrame),
+		HTTP2:                        boundedStreams(maxFrame, streamBuffer),
 	}
 	if o.keys != nil { // its clients' connections have no TLS
 		r.server.Protocols = new(http.Protocols)
@@ -123,12 +127,12 @@ func New(o Options) *Relay {
 // boundedStreams bound the memory of HTTP/2's streams. The buffer of a connection
 // is what its streams can hold together: with less, streams without a reader
 // would stop the others. A frame fits into the buffer of a stream.
-func boundedStreams(frame int) *http.HTTP2Config {
+func boundedStreams(frame, buffer int) *http.HTTP2Config {
 	return &http.HTTP2Config{
 		MaxReadFrameSize:              frame,
 		MaxConcurrentStreams:          maxStreams,
-		MaxReceiveBufferPerStream:     streamBuffer,
-		MaxReceiveBufferPerConnection: maxStreams * streamBuffer,
+		MaxReceiveBufferPerStream:     buffer,
+		MaxReceiveBufferPerConnection: maxStreams * buffer,
 	}
 }
 

@@ -30,8 +30,10 @@ type session struct {
 	said     bool          // the client has got its answer, with the certificate
 	opening  chan struct{} // closed when what follows is known; nil = nothing asks the host
 
-	transport *http.Transport
-	broken    error // why the host cannot be spoken to
+	// The host gives each stream of a connection the same room, so a few at a time go by a
+	// connection with much of it. In HTTP/1.1, where a connection has no streams, wide is nil.
+	transport, wide *http.Transport
+	broken          error // why the host cannot be spoken to
 
 	mu    sync.Mutex
 	ready net.Conn           // the first connection to the host; nil once it is used
@@ -87,8 +89,10 @@ func (s *session) close() {
 	for h := range hosts {
 		h.Conn.Close()
 	}
-	if s.transport != nil {
-		s.transport.CloseIdleConnections()
+	for _, t := range []*http.Transport{s.transport, s.wide} {
+		if t != nil {
+			t.CloseIdleConnections()
+		}
 	}
 }
 
@@ -180,7 +184,10 @@ func (s *session) open(ctx context.Context) {
 	if s.broken = err; err == nil {
 		s.ready = conn
 	}
-	s.transport = s.newTransport()
+	s.transport = s.newTransport(streamBuffer)
+	if s.protocol == "h2" {
+		s.wide = s.newTransport(wideBuffer)
+	}
 }
 
 // choices are the protocols that hosts chose of those that were offered. It is safe for
@@ -209,16 +216,17 @@ func (c *choices) set(key, protocol string) {
 }
 
 // newTransport returns a transport that speaks to the host as the client speaks
-// to us.
-func (s *session) newTransport() *http.Transport {
+// to us. buffer bounds the bytes of a stream that the client has not read.
+func (s *session) newTransport(buffer int) *http.Transport {
 	t := &http.Transport{
 		DialTLSContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return s.take(ctx) },
 		DisableCompression:     true,
 		MaxResponseHeaderBytes: maxResponseHead,
 		Protocols:              new(http.Protocols),
-		HTTP2:                  boundedStreams(maxHostFrame),
+		HTTP2:                  boundedStreams(maxHostFrame, buffer),
 		WriteBufferSize:        bufferSize / 2,
 		ReadBufferSize:         bufferSize / 4,
+		MaxConnsPerHost:        1, // until it has no more room for streams: requests that come at once would each open one
 	}
 	switch _, sealed := s.ready.(*tls.Conn); {
 	case s.protocol == "h2" && sealed:
@@ -227,7 +235,6 @@ func (s *session) newTransport() *http.Transport {
 		t.Protocols.SetUnencryptedHTTP2(true) // the process that holds the keys has opened TLS
 	default:
 		t.Protocols.SetHTTP1(true)
-		t.MaxConnsPerHost = 1 // a client waits for one response before the next one
 	}
 	return t
 }

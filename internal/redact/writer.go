@@ -27,20 +27,18 @@ type writer struct {
 }
 
 func (w *writer) Write(p []byte) (int, error) {
-	w.held = append(w.held, p...)
-	if err := w.advance(false); err != nil {
+	if err := w.advance(string(w.held)+string(p), false); err != nil {
 		return 0, err
 	}
 	return len(p), nil
 }
 
-func (w *writer) Close() error { return w.advance(true) }
+func (w *writer) Close() error { return w.advance(string(w.held), true) }
 
-// advance decides byte for byte whether it is secret and writes what is
-// decided. A byte is secret if any match covers it, so that two secrets which
+// advance decides byte for byte of text whether it is secret, and writes what is
+// decided and holds the rest. A byte is secret if any match covers it, so that two secrets which
 // overlap leave nothing of either.
-func (w *writer) advance(last bool) error {
-	text := string(w.held)
+func (w *writer) advance(text string, last bool) error {
 	i := 0
 	for i < len(text) {
 		if w.tails == 0 && w.covered == 0 && w.shown == 0 {
