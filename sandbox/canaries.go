@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -11,6 +10,7 @@ import (
 	mathrand "math/rand/v2"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +20,7 @@ import (
 	"github.com/org/claude-sandbox/firewall"
 	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/internal/engine"
+	"github.com/org/claude-sandbox/internal/excerpt"
 	"github.com/org/claude-sandbox/internal/visible"
 	"github.com/org/claude-sandbox/sandbox/runplan"
 )
@@ -42,15 +43,13 @@ const (
 
 // canaries tries them for one run. Its methods are those of one goroutine.
 type canaries struct {
-	engine   *engine.Engine
-	sidecar  string // the firewall's container
-	user     string // the agent's, UID:GID
+	visit    *standing // tries as the agent's user to reach the listener; nil = there is none
+	verify   *standing // compares, as root
 	result   *Canaries
 	word     string
 	listener net.Listener // nil = none could be opened
 	arrived  atomic.Bool  // the word, at the listener
 	broken   chan error   // one tells that a canary did not hold
-	begun    func()       // called whenever the engine has taken a command; nil = nothing waits for that
 }
 
 // news tells of a canary that did not hold.
@@ -68,8 +67,8 @@ func newCanaries(ctx context.Context, e *engine.Engine, p *runplan.Plan, sidecar
 		return nil
 	}
 	uid, gid := p.AgentUser()
-	c := &canaries{engine: e, sidecar: sidecar, user: fmt.Sprintf("%d:%d", uid, gid), result: &Canaries{}, word: rand.Text(),
-		broken: make(chan error, 1)}
+	verify := newStanding(e, sidecar, "", "verify", "--json")
+	c := &canaries{verify: verify, result: &Canaries{}, word: rand.Text(), broken: make(chan error, 1)}
 	gateways, err := e.Gateways(ctx, sidecar)
 	if err != nil { // then there is no address to listen at
 		return c
@@ -84,6 +83,7 @@ func newCanaries(ctx context.Context, e *engine.Engine, p *runplan.Plan, sidecar
 			continue
 		}
 		c.listener, c.result.Listener = l, true
+		c.visit = newStanding(e, sidecar, fmt.Sprintf("%d:%d", uid, gid), "canary", l.Addr().String(), c.word)
 		go c.listen()
 		break
 	}
@@ -119,9 +119,34 @@ func (c *canaries) listen() {
 	}
 }
 
-// close ends the listener.
+// commands are those of a canary that there are.
+func (c *canaries) commands() []*standing {
+	return slices.DeleteFunc([]*standing{c.visit, c.verify}, func(s *standing) bool { return s == nil })
+}
+
+// prepare makes the commands wait in the container, for the first canary.
+func (c *canaries) prepare(ctx context.Context) {
+	if c == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, canaryTime)
+	defer cancel()
+	var all sync.WaitGroup
+	for _, command := range c.commands() {
+		all.Go(func() { command.prepare(ctx) })
+	}
+	all.Wait()
+}
+
+// close ends the commands and the listener.
 func (c *canaries) close() {
-	if c != nil && c.listener != nil {
+	if c == nil {
+		return
+	}
+	for _, command := range c.commands() {
+		command.close()
+	}
+	if c.listener != nil {
 		_ = c.listener.Close()
 	}
 }
@@ -144,20 +169,12 @@ func (c *canaries) try(ctx context.Context, when string) error {
 	return nil
 }
 
-// commands is how many commands one canary runs.
-func (c *canaries) commands() int {
-	if c.listener == nil {
-		return 1
-	}
-	return 2
-}
-
 // reach tries as the agent's user to reach the listener.
 func (c *canaries) reach(ctx context.Context) error {
 	if c.listener == nil {
 		return nil
 	}
-	_, err := c.inside(ctx, c.user, "canary", c.listener.Addr().String(), c.word)
+	_, err := c.visit.run(ctx)
 	if c.arrived.Load() {
 		err = errors.Join(err, errors.New("a connection arrived that the policy refuses"))
 	}
@@ -167,7 +184,7 @@ func (c *canaries) reach(ctx context.Context) error {
 // compared errs when the kernel differs from the policy, and when rules were changed since the
 // start: the firewall restores them within seconds, and what went out meanwhile did.
 func (c *canaries) compared(ctx context.Context) error {
-	said, err := c.inside(ctx, "", "verify", "--json") // as root
+	said, err := c.verify.run(ctx)
 	if err != nil {
 		return err
 	}
@@ -176,7 +193,7 @@ func (c *canaries) compared(ctx context.Context) error {
 			Restored int `json:"restored"`
 		} `json:"drift"`
 	}
-	if err := json.Unmarshal(said, &status); err != nil {
+	if err := json.Unmarshal([]byte(said), &status); err != nil {
 		return fmt.Errorf("reading the firewall's status: %w", err)
 	}
 	if n := status.Drift.Restored; n > 0 {
@@ -200,34 +217,104 @@ func (c *canaries) note(err error) error {
 // errNotHeld says that something went out, or that the kernel differs from the policy.
 var errNotHeld = errors.New("the firewall did not hold")
 
-// insideTries is how often a command begins that could not be run at all.
-const insideTries = 3
+// standing is a command of sbx-init that waits in the firewall's container until it is told to
+// run, any number of times. It is safe for concurrent use.
+type standing struct {
+	engine    *engine.Engine
+	container string
+	spec      engine.ExecSpec
 
-// inside runs a command of sbx-init as a user in the firewall's container.
-func (c *canaries) inside(ctx context.Context, user string, args ...string) (said []byte, err error) {
-	for range insideTries {
-		if said, err = c.once(ctx, user, args); err == nil || errors.Is(err, errNotHeld) || ctx.Err() != nil {
-			return said, err
-		}
-	}
-	return nil, err
+	one     sync.Mutex         // held by each method
+	conn    io.ReadWriteCloser // nil = it does not wait now
+	answers *json.Decoder
+	problem *excerpt.Tail
 }
 
-func (c *canaries) once(ctx context.Context, user string, args []string) ([]byte, error) {
-	spec := engine.ExecSpec{Command: append([]string{runplan.InitPath}, args...), User: user, WorkingDir: "/", Begun: c.begun}
-	var said bytes.Buffer
-	problem := newTail()
-	code, err := c.engine.Run(ctx, c.sidecar, spec, nil, &said, problem)
-	if err == nil && code == 1 {
-		return nil, fmt.Errorf("%w: %.500s", errNotHeld, strings.TrimSpace(problem.String()))
+func newStanding(e *engine.Engine, container, user string, command ...string) *standing {
+	spec := engine.ExecSpec{Command: append([]string{runplan.InitPath, "each"}, command...), User: user, WorkingDir: "/", Stdin: true}
+	return &standing{engine: e, container: container, spec: spec}
+}
+
+// prepare makes it wait. A failure is that of the next run.
+func (s *standing) prepare(ctx context.Context) {
+	s.one.Lock()
+	defer s.one.Unlock()
+	_ = s.open(ctx)
+}
+
+// open makes it wait, unless it does.
+func (s *standing) open(ctx context.Context) error {
+	if s.conn != nil {
+		return nil
 	}
-	if err == nil && code != 0 {
-		err = fmt.Errorf("exit code %d: %.500s", code, strings.TrimSpace(problem.String()))
+	stream, err := s.engine.Exec(ctx, s.container, s.spec)
+	if err != nil {
+		return err
+	}
+	s.problem = newTail()
+	s.conn = stream.Conn(s.problem)
+	s.answers = json.NewDecoder(s.conn)
+	return nil
+}
+
+// close ends it.
+func (s *standing) close() {
+	s.one.Lock()
+	defer s.one.Unlock()
+	s.drop()
+}
+
+func (s *standing) drop() {
+	if s.conn != nil {
+		_ = s.conn.Close()
+		s.conn = nil
+	}
+}
+
+// runTries is how often a command begins that could not be run at all.
+const runTries = 3
+
+// run runs the command once and returns its output. errNotHeld is its exit code 1.
+func (s *standing) run(ctx context.Context) (said string, err error) {
+	s.one.Lock()
+	defer s.one.Unlock()
+	for range runTries {
+		if said, err = s.once(ctx); err == nil || errors.Is(err, errNotHeld) || ctx.Err() != nil {
+			break
+		}
+		s.drop() // such as after a restart of the engine; the next one is another process
 	}
 	if err != nil {
-		return nil, fmt.Errorf("sbx-init %s: %w", args[0], err)
+		return "", fmt.Errorf("sbx-init %s: %w", s.spec.Command[2], err)
 	}
-	return said.Bytes(), nil
+	return said, nil
+}
+
+func (s *standing) once(ctx context.Context) (string, error) {
+	if err := s.open(ctx); err != nil {
+		return "", err
+	}
+	defer context.AfterFunc(ctx, func() { _ = s.conn.Close() })()
+	var answer struct {
+		Code   int    `json:"code"`
+		Stdout string `json:"stdout"`
+		Stderr string `json:"stderr"`
+	}
+	_, err := s.conn.Write([]byte("\n"))
+	if err == nil {
+		err = s.answers.Decode(&answer)
+	}
+	switch said := strings.TrimSpace(answer.Stderr); {
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case err != nil:
+		return "", fmt.Errorf("%w: %.500s", err, strings.TrimSpace(s.problem.String()))
+	case answer.Code == 1:
+		return "", fmt.Errorf("%w: %.500s", errNotHeld, said)
+	case answer.Code != 0:
+		return "", fmt.Errorf("exit code %d: %.500s", answer.Code, said)
+	}
+	return answer.Stdout, nil
 }
 
 // watch tries canaries at random moments, until ctx ends or one does not hold.
@@ -259,8 +346,8 @@ func (c *canaries) watch(ctx context.Context) <-chan int {
 }
 
 // last tries one after the agent's end, unless the firewall is gone or somebody waits for the
-// run's end. held is how many held while the agent ran. It returns when the engine has taken
-// its commands; what they prove comes over the channel, so that other work can be done meanwhile.
+// run's end. held is how many held while the agent ran. The channel gets why the last one did
+// not hold, so that other work can be done meanwhile.
 func (c *canaries) last(ctx context.Context, held int, ended agent.End, gone bool) <-chan error {
 	proved := make(chan error, 1)
 	if c == nil {
@@ -278,18 +365,6 @@ func (c *canaries) last(ctx context.Context, held int, ended agent.End, gone boo
 		proved <- nil
 		return proved
 	}
-	begun, done := make(chan struct{}, 2*insideTries), make(chan struct{})
-	c.begun = func() { begun <- struct{}{} }
-	go func() {
-		defer close(done)
-		proved <- c.note(c.try(context.WithoutCancel(ctx), "after the agent's end"))
-	}()
-	// The engine takes no command for a container while it reads files of it.
-	for range c.commands() {
-		select {
-		case <-begun:
-		case <-done:
-		}
-	}
+	go func() { proved <- c.note(c.try(context.WithoutCancel(ctx), "after the agent's end")) }()
 	return proved
 }

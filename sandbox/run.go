@@ -365,6 +365,10 @@ func (r *run) startContainers(ctx context.Context) error {
 				func() error { return r.startAgent(ctx) },
 			)
 		},
+		func() error {
+			r.sidecar.canaries.prepare(ctx)
+			return nil
+		},
 		func() (err error) {
 			r.tunnel, err = openTunnel(ctx, r.engine, r.sidecar.id, tunneled(r.plan.Asked.Passthroughs, r.activity, r.api.handler()))
 			if err == nil {

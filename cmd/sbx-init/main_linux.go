@@ -68,6 +68,9 @@ const usage = `usage: sbx-init COMMAND
         the status after that (root; exit 0 as it should be, 1 not)
   canary ADDRESS:PORT WORD
         try to bring WORD to an address that the policy refuses (exit 0 refused, 1 not)
+  each canary|verify [ARG...]
+        run that command for each line of standard input; a line of JSON for each says
+        how it ended
   log [-f] [--json] [--audit FILE]
         print what was allowed and denied, and why; -f waits for more
   tunnel [--listen ADDR]
@@ -127,6 +130,8 @@ func (p *program) dispatch(args []string) error {
 		return p.ask(command, args)
 	case "canary":
 		return p.canary(args)
+	case "each":
+		return p.each(args)
 	case "log":
 		return p.log(args)
 	case "version":

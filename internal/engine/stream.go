@@ -140,9 +140,8 @@ type ExecSpec struct {
 	User       string // uid:gid; "" = the container's
 	WorkingDir string // "" = the container's
 	Env        []string
-	Stdin      bool   // connect standard input
-	TTY        bool   // a terminal of its own is its streams
-	Begun      func() // called when the engine has taken the command; nil = nothing waits for that
+	Stdin      bool // connect standard input
+	TTY        bool // a terminal of its own is its streams
 }
 
 // Exec starts a further process in a running container.
@@ -157,9 +156,6 @@ func (e *Engine) Exec(ctx context.Context, id string, spec ExecSpec) (*Stream, e
 	r, err := e.client.ExecAttach(ctx, created.ID, client.ExecAttachOptions{TTY: spec.TTY})
 	if err != nil {
 		return nil, wrap(err, "running "+spec.Command[0]+" in container", short(id))
-	}
-	if spec.Begun != nil {
-		spec.Begun()
 	}
 	return &Stream{conn: r.HijackedResponse, exec: created.ID, tty: spec.TTY}, nil
 }
