@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"sync"
 	"testing"
-
-	"golang.org/x/net/http2"
 )
 
 // Requests that a client sends at once on a new connection share a connection to the host, and a second
@@ -25,7 +23,7 @@ func TestRequestsAtOnceShareAConnection(t *testing.T) {
 			})
 			h.server.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: streams}
 			b := newBox(t, h)
-			conn, err := new(http2.Transport).NewClientConn(b.dial("h2"))
+			conn, err := b.client("h2").Transport.(*http.Transport).NewClientConn(t.Context(), "https", "ok.test:443")
 			if err != nil {
 				t.Fatal(err)
 			}
