@@ -66,8 +66,8 @@ type report struct {
 }
 
 func newPass(v *rule.View, table ruleTable) *pass {
-	return &pass{View: v, table: table, subject: subjects[v.Kind()], said: map[diag.Finding]bool{}, mistyped: map[[2]string]bool{},
-		broken: map[string]bool{}, ignores: map[*jsonc.Document][]*suppression{}}
+	return &pass{View: v, table: table, reports: make([]report, 0, 8), subject: subjects[v.Kind()], said: map[diag.Finding]bool{},
+		mistyped: map[[2]string]bool{}, broken: map[string]bool{}, ignores: map[*jsonc.Document][]*suppression{}}
 }
 
 // run applies the rules in the order of their phases and numbers. If no tool

@@ -3,17 +3,21 @@ package lint
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
-// database is what is known of an image of a database server. The entrypoints were read in docker-library/postgres (2026-02-26),
-// docker-library/mysql (2026-06-16), MariaDB/mariadb-docker (2026-05-29) and docker-library/mongo (2026-06-11).
+// database is what is known of an image of a database server. The entrypoints are those of docker-library/postgres (2026-02-26),
+// docker-library/mysql (2026-06-16), MariaDB/mariadb-docker (2026-05-29) and docker-library/mongo (2026-06-11). They were run without
+// and with the variables of each row: those of PostgreSQL 17 and 18 with Debian's server, with and without a volume at the old
+// place, those of MySQL 8.4, MariaDB 11.8 and MongoDB 8.2 with a stand-in for the server, which each starts or refuses to start.
 type database struct {
 	kind     string             // one for all images that clients reach in the same way
 	programs []string           // with which the command begins when the entrypoint makes a new database
@@ -85,26 +89,27 @@ func refusingDatabases(v *rule.View) (out []rule.Finding) {
 		known, name, tag, ok := databaseOf(s)
 		command := s.Get("command").Words()
 		others := len(command) > 0 && !strings.HasPrefix(command[0], "-") && !slices.Contains(known.programs, command[0])
-		if !ok || others || s.Get("entrypoint") != nil || s.Get("env_file") != nil {
+		if !ok || others || s.Get("entrypoint") != nil {
 			continue
 		}
-		set := map[string]compose.Variable{}
-		for _, variable := range s.Get("environment").Variables() {
-			set[strings.TrimSuffix(variable.Name, "_FILE")] = variable
+		set, whole := filledVariables(v, s)
+		if !whole {
+			continue
 		}
-		has := func(name string) bool { return set[name].Node != nil }
+		has := func(name string) bool { _, has := set[name]; return has }
 		asks := known.password != nil && known.tags.MatchString(tag) && !slices.ContainsFunc(known.password, has)
-		switch user, password := set["MONGO_INITDB_ROOT_USERNAME"].Node, set["MONGO_INITDB_ROOT_PASSWORD"].Node; {
+		user, password := set["MONGO_INITDB_ROOT_USERNAME"], set["MONGO_INITDB_ROOT_PASSWORD"]
+		switch {
 		case asks && !mayHaveData(v, s, name):
 			out = append(out, rule.Finding{Place: rights.Place{Doc: s.Doc, Start: s.Start, End: s.End},
 				Message: fmt.Sprintf("%s makes no database without a password, so the service %s ends at once", name, s.Name),
 				Hint:    fmt.Sprintf("add to its environment %s", known.write)})
 		case name == "mysql" && set["MYSQL_USER"].Value == "root" && movingTag.MatchString(tag):
-			out = append(out, rule.AtCompose(set["MYSQL_USER"].Node,
+			out = append(out, rule.AtCompose(cmp.Or(set["MYSQL_USER"].Node, s.Get("env_file")),
 				fmt.Sprintf("mysql refuses MYSQL_USER=root, so the service %s ends at once", s.Name),
 				"leave it out: MYSQL_ROOT_PASSWORD is for root, who is there anyway"))
-		case name == "mongo" && (user != nil) != (password != nil):
-			out = append(out, rule.AtCompose(cmp.Or(user, password),
+		case name == "mongo" && (user.Name != "") != (password.Name != ""):
+			out = append(out, rule.AtCompose(cmp.Or(user.Node, password.Node, s.Get("env_file")),
 				fmt.Sprintf("mongo wants the name and the password of root, so the service %s ends at once", s.Name),
 				"set both MONGO_INITDB_ROOT_USERNAME and MONGO_INITDB_ROOT_PASSWORD, or neither"))
 		}
@@ -113,6 +118,27 @@ func refusingDatabases(v *rule.View) (out []rule.Finding) {
 		}
 	}
 	return out
+}
+
+// filledVariables returns the variables of a service that are not empty, which the entrypoints take like those that are
+// not there, by name without _FILE; whole is false when they come from a file that cannot be read.
+func filledVariables(v *rule.View, s *compose.Service) (set map[string]compose.Variable, whole bool) {
+	whole = true
+	all := v.Composed.Project.Environment(s, func(file compose.EnvFileName) (doc *jsonc.Document) {
+		if v.Tree != nil && !path.IsAbs(file.Name) {
+			doc = v.Readable(path.Join(path.Dir(v.Composed.First), file.Name))
+		}
+		whole = whole && doc != nil
+		return doc
+	})
+	set = map[string]compose.Variable{}
+	for _, variable := range all {
+		fromHost := strings.Contains(string(variable.Node.Doc.Src[variable.Node.Start:variable.Node.End]), "$")
+		if !variable.Set || variable.Value != "" || fromHost {
+			set[strings.TrimSuffix(variable.Name, "_FILE")] = variable
+		}
+	}
+	return set, whole
 }
 
 // mayHaveData reports whether a service may find a database, or a backup from which MariaDB makes one: then it needs no password.

@@ -23,16 +23,28 @@ func TestDatabases(t *testing.T) {
 		"old place in the long form": {"", db + "postgres\n    environment: {POSTGRES_PASSWORD: a}\n    volumes:\n" +
 			"      - type: volume\n        source: pg\n        target: /var/lib/postgresql/data/\nvolumes: {pg: }\n", "SBX331 /var"},
 
-		"trust":                  {"", db + "postgres:16\n    environment: {POSTGRES_HOST_AUTH_METHOD: trust}\n", ""},
-		"password of the host":   {"", db + "postgres:16\n    environment: [POSTGRES_PASSWORD]\n", ""},
-		"password of a file":     {"", db + "postgres:16\n    environment: {POSTGRES_PASSWORD_FILE: /run/secrets/a}\n", ""},
-		"other variables' file":  {"", db + "postgres:16\n    env_file: [{path: db.env, required: false}]\n", ""},
-		"random password":        {"", db + "mysql:8\n    environment: {MYSQL_RANDOM_ROOT_PASSWORD: 1}\n", ""},
-		"old names of MariaDB":   {"", db + "mariadb:11\n    environment: {MYSQL_ROOT_PASSWORD: a}\n", ""},
-		"backup for MariaDB":     {"", db + "mariadb:11\n    volumes: [\"./init:/docker-entrypoint-initdb.d\"]\n", ""},
-		"another program":        {"", db + "postgres:16\n    command: sleep infinity\n", ""},
-		"another entrypoint":     {"", db + "postgres:16\n    entrypoint: /start\n", ""},
-		"release of another day": {"", db + "postgres:9.6.16\n", ""},
+		"empty password":                {"", db + "postgres:16\n    environment: {POSTGRES_PASSWORD: \"\"}\n", "SBX331 db:"},
+		"file without the password":     {"", db + "postgres:16\n    env_file: user.env\n", "SBX331 db:"},
+		"file with the name of MongoDB": {"", db + "mongo:8\n    env_file: mongo.env\n", "SBX331 MONGO"},
+		"file with the root of MySQL": {"",
+			db + "mysql:8\n    environment: {MYSQL_ROOT_PASSWORD: a}\n    env_file: mysql.env\n", "SBX331 MYSQL_USER"},
+
+		"password in the file":          {"", db + "postgres:16\n    env_file: [user.env, password.env]\n", ""},
+		"password beside a file":        {"", db + "postgres:16\n    env_file: user.env\n    environment: {POSTGRES_PASSWORD: a}\n", ""},
+		"file of the host":              {"", db + "postgres:16\n    env_file: /srv/db.env\n", ""},
+		"value of the host":             {"", db + "postgres:16\n    environment: {POSTGRES_PASSWORD: \"${DB_PASSWORD}\"}\n", ""},
+		"default of the host":           {"", db + "postgres:16\n    environment: {POSTGRES_PASSWORD: \"${DB_PASSWORD:-}\"}\n", ""},
+		"value of the host in the file": {"", db + "postgres:16\n    env_file: host.env\n", ""},
+		"trust":                         {"", db + "postgres:16\n    environment: {POSTGRES_HOST_AUTH_METHOD: trust}\n", ""},
+		"password of the host":          {"", db + "postgres:16\n    environment: [POSTGRES_PASSWORD]\n", ""},
+		"password of a file":            {"", db + "postgres:16\n    environment: {POSTGRES_PASSWORD_FILE: /run/secrets/a}\n", ""},
+		"other variables' file":         {"", db + "postgres:16\n    env_file: [{path: db.env, required: false}]\n", ""},
+		"random password":               {"", db + "mysql:8\n    environment: {MYSQL_RANDOM_ROOT_PASSWORD: 1}\n", ""},
+		"old names of MariaDB":          {"", db + "mariadb:11\n    environment: {MYSQL_ROOT_PASSWORD: a}\n", ""},
+		"backup for MariaDB":            {"", db + "mariadb:11\n    volumes: [\"./init:/docker-entrypoint-initdb.d\"]\n", ""},
+		"another program":               {"", db + "postgres:16\n    command: sleep infinity\n", ""},
+		"another entrypoint":            {"", db + "postgres:16\n    entrypoint: /start\n", ""},
+		"release of another day":        {"", db + "postgres:9.6.16\n", ""},
 		"image of a digest": {"", db + "postgres@sha256:0dd988931313673ac1f24900de5184b560c9bcc144ce57bdfdaf01110e9f5286\n",
 			""},
 		"another image":         {"", db + "example.com/postgres:16\n", ""},
@@ -68,6 +80,10 @@ func TestDatabases(t *testing.T) {
 			tree := written{files: "services:\n  app:\n" + image +
 				"    command: sleep infinity\n    volumes: [\"..:/w\"]\n" + c.app + c.others}.tree()
 			tree[".devcontainer/Dockerfile"] = "FROM debian:13\nRUN apt-get update && apt-get install -y postgresql\n"
+			for name, text := range map[string]string{"user": "POSTGRES_USER=app\n", "password": "POSTGRES_PASSWORD=a\n",
+				"mongo": "MONGO_INITDB_ROOT_USERNAME=root\n", "mysql": "MYSQL_USER=root\n", "host": "POSTGRES_PASSWORD=${DB_PASSWORD:-}\n"} {
+				tree[".devcontainer/"+name+".env"] = text
+			}
 			got := ""
 			for _, f := range judge(t, tree) {
 				if f.Rule == "SBX331" || f.Rule == "SBX332" {

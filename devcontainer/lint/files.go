@@ -18,6 +18,10 @@ import (
 	"github.com/org/claude-sandbox/settings"
 )
 
+// GCPercent is the garbage that a program which checks files and ends lets be, in percent of what it uses: at Go's own
+// 100 it collects in a third of its time.
+const GCPercent = 400
+
 // Files checks one file after the other and collects what is found. Its zero value
 // checks by our rules alone. It is not safe for concurrent use.
 type Files struct {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 	"github.com/org/claude-sandbox/cmd/sbx-devc/cli"
 	"github.com/org/claude-sandbox/cmd/sbx-devc/projects"
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/lint"
 	"github.com/org/claude-sandbox/devcontainer/manual"
 	"github.com/org/claude-sandbox/devcontainer/selection"
 	"github.com/org/claude-sandbox/internal/atomicfile"
@@ -89,6 +91,9 @@ func validate(ctx context.Context, a *cli.App, o validateOptions, paths []string
 		return err
 	}
 	paths = projects.Paths(a, paths)
+	if a.Getenv("GOGC") == "" {
+		debug.SetGCPercent(lint.GCPercent)
+	}
 	check := selection.Check{Choices: choices, FailOn: limit, Record: o.writeBaseline}
 	unreadable := false
 	for _, path := range paths {
