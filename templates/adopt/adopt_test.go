@@ -143,3 +143,32 @@ func isRefused(err error) bool {
 	code, _ := exitcode.Of(err, exitcode.Internal)
 	return code == exitcode.Refused
 }
+
+// An error about a container next to the dev container, which the firewall leaves as it is, is said and stops nothing.
+// One about the dev container does.
+func TestExtensionNextToADatabaseThatEnds(t *testing.T) {
+	const config = `{"dockerComposeFile": "compose.yaml", "service": "app", "workspaceFolder": "/workspace"}`
+	const app = "services:\n  app:\n    image: debian:13\n    command: sleep infinity\n    user: \"1000\"\n    volumes: [\"..:/workspace\"]\n"
+	for _, tt := range []struct{ name, more, refused string }{
+		{"Database", "  db:\n    image: postgres:16\n", ""},
+		{"EngineAsWell", "    privileged: true\n  db:\n    image: postgres:16\n", "SBX402"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := project(t, map[string]string{scaffold.ConfigPath: config, ".devcontainer/compose.yaml": app + tt.more})
+			x, err := Plan(dir, []byte(config), lock.Input{Presets: []string{"anthropic"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			rules := ""
+			for _, f := range x.Refused {
+				rules += f.Rule
+			}
+			if rules != tt.refused {
+				t.Errorf("refused for %q, want %q: %v", rules, tt.refused, x.Refused)
+			}
+			if !slices.ContainsFunc(x.Notes, func(n string) bool { return strings.Contains(n, "the service db ends at once [SBX331]") }) {
+				t.Errorf("nothing is said of the database: %q", x.Notes)
+			}
+		})
+	}
+}

@@ -8,5 +8,5 @@
 //
 // Every line of the user's stays, but for those that Extension.Changes names. An
 // Extension with Refused is not to be written: validate would have an error about
-// it, it would give the agent the container engine, or it would not start.
+// the dev container, it would give the agent the container engine, or it would not start.
 package adopt

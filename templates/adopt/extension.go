@@ -171,15 +171,27 @@ func Plan(dir scaffold.Folder, config []byte, want lock.Input) (*Extension, erro
 	return x, nil
 }
 
+// endingService is the rule about databases in services of their own. The firewall stands in the dev container alone, and
+// they end with it as they did without it.
+const endingService = "SBX331"
+
 // judge says what validate has to say about the files, of which text is the configuration.
 // changes are notes about it.
 func (x *Extension) judge(changes []string, text []byte) error {
 	err := x.Dir.OpenWith(x.Files, func(p *devcontainer.Project) {
 		after := contract.Inspect(p)
 		// A right that gives the agent the host cannot go together with a firewall, whatever a comment excuses.
-		x.Refused = append(lint.Find(p, "SBX401", "SBX402", "SBX412"), scaffold.Errors(p)...)
+		x.Refused = lint.Find(p, "SBX401", "SBX402", "SBX412")
+		var beside []string
+		for _, f := range scaffold.Errors(p) {
+			if f.Rule == endingService {
+				beside = append(beside, fmt.Sprintf("%s:%d: %s [%s]", f.File, f.Line, f.Message, f.Rule))
+			} else {
+				x.Refused = append(x.Refused, f)
+			}
+		}
 		x.Service = after.Compose
-		x.Notes = slices.Concat(changes, x.Seen.Notes, lacks(after), closed(p, text))
+		x.Notes = slices.Concat(changes, x.Seen.Notes, lacks(after), closed(p, text), beside)
 	})
 	if err != nil {
 		return refused(err)
