@@ -2,6 +2,7 @@ package credproxy
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/org/claude-sandbox/credproxy/spending"
 )
@@ -9,23 +10,30 @@ import (
 // warnAt is the part of a budget of which a run is warned.
 const warnAt = 0.8
 
+// budget is one of a run's budgets.
+type budget struct {
+	spending.Budget
+	warned atomic.Bool
+}
+
 // overBudget says which budget has no room for another request for a model; "" means that
 // there is room. full says that there will be none when the requests that are under way have
 // used what is expected of them: another one has to wait. It warns once of a budget that is
 // nearly used up. A ledger that fails leaves no room.
 func (p *Proxy) overBudget(model string, expected []spending.Spent) (over string, full bool) {
-	for i, b := range p.budgets {
+	for i := range p.budgets {
+		b := &p.budgets[i]
 		if !b.Counts(model) {
 			continue
 		}
-		spent, err := p.spent(b)
+		spent, err := p.usage.spent(b.Budget)
 		if err != nil {
 			return fmt.Sprintf("%s cannot be counted: %v", b.Words(), err), false
 		}
 		switch used := b.Used(spent); {
 		case used >= 1:
 			return b.Words() + " is used up", false
-		case used >= warnAt && p.warned[i].CompareAndSwap(false, true):
+		case used >= warnAt && b.warned.CompareAndSwap(false, true):
 			p.warn(fmt.Sprintf("%.0f %% of %s is used", 100*used, b.Words()))
 		}
 		for _, e := range expected {
@@ -58,12 +66,13 @@ func (q request) expected() spending.Spent {
 	return spending.Spent{Model: q.model, Usage: u, USD: priceOf(q.model).costUSD(tokens{Usage: u})}
 }
 
-func (p *Proxy) spent(b spending.Budget) (spending.Spent, error) {
+// spent returns what a budget counts. It errs when the ledger fails.
+func (m *meter) spent(b spending.Budget) (spending.Spent, error) {
 	if b.Per == spending.PerRun {
-		return p.usage.sum(b.Counts), nil
+		return m.sum(b.Counts), nil
 	}
-	if err := p.usage.ledgerError(); err != nil {
+	if err := m.ledgerError(); err != nil {
 		return spending.Spent{}, err
 	}
-	return p.ledger.Sum(b.Per, b.Counts)
+	return m.ledger.Sum(b.Per, b.Counts)
 }

@@ -54,7 +54,8 @@ func (e *exchangeReader) hashed(s shape, into *uint64) shape {
 // requests, an agent made at most maxDistinct different calls, each with the same
 // result. It is safe for concurrent use.
 type repeats struct {
-	limit int // requests; 0 = none is looked for
+	limit int          // requests; 0 = none is looked for
+	seed  maphash.Seed // of the hashes of tool calls
 
 	mu     sync.Mutex
 	recent map[string]*recent // by agent, "" = Claude's main conversation

@@ -97,12 +97,9 @@ type Proxy struct {
 	blank      blank
 	usage      meter
 	limits     Limits
-	budgets    []spending.Budget
-	warned     []atomic.Bool // of each budget
+	budgets    []budget
 	repeats    repeats
-	seed       maphash.Seed // of the hashes of tool calls
 	warn       func(string)
-	ledger     spending.Ledger
 	reading    chan struct{} // holds one value for each body that is being read
 	// conversation remembers how the model answered.
 	conversation conversation
@@ -141,12 +138,9 @@ func New(o Options) (*Proxy, error) {
 		maxBody:    o.MaxBody,
 		hostedWeb:  o.AllowHostedWeb,
 		limits:     o.Limits,
-		budgets:    o.Limits.all(),
-		warned:     make([]atomic.Bool, len(o.Limits.all())),
-		repeats:    repeats{limit: o.Limits.Repeats},
-		seed:       maphash.MakeSeed(),
+		budgets:    make([]budget, len(o.Limits.all())),
+		repeats:    repeats{limit: o.Limits.Repeats, seed: maphash.MakeSeed()},
 		warn:       o.Warn,
-		ledger:     o.Ledger,
 		usage:      meter{ledger: o.Ledger},
 		reading:    make(chan struct{}, maxReading),
 		transport: &patientTransport{patience: o.Patience, Transport: &http.Transport{
@@ -162,6 +156,9 @@ func New(o Options) (*Proxy, error) {
 			IdleConnTimeout:       90 * time.Second,
 			MaxIdleConnsPerHost:   16,
 		}},
+	}
+	for i, b := range o.Limits.all() {
+		p.budgets[i].Budget = b
 	}
 	p.blank.secrets = func() []string {
 		secrets := o.Credential.secrets()

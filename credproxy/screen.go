@@ -45,7 +45,7 @@ func (p *Proxy) screen(call *cloudCall, body []byte) (request, error) {
 	if err := checkText(body); err != nil {
 		return read, err
 	}
-	exchanges := exchangeReader{seed: p.seed}
+	exchanges := exchangeReader{seed: p.repeats.seed}
 	err := requestShape(p.hostedWeb, &read, &exchanges)(&cursor{text: body})
 	read.newest, read.messages = exchanges.found(), exchanges.read
 	return read, err

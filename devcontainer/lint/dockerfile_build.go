@@ -75,7 +75,7 @@ func unsetArguments(v *rule.View) (out []rule.Finding) {
 	if v.Build == nil {
 		return nil
 	}
-	before := declaredBefore(v.Build.File)
+	before := argNames(v.Build.File.Global)
 	own := map[*dockerfile.Stage]map[string]bool{}
 	for _, s := range v.Build.Needed {
 		c, ok := s.From.Command.(*instructions.Stage)
@@ -98,10 +98,10 @@ func unsetArguments(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
-// declaredBefore returns the arguments in front of the first FROM.
-func declaredBefore(f *dockerfile.File) map[string]bool {
+// argNames returns the names of the ARGs among instructions.
+func argNames(among []*dockerfile.Instruction) map[string]bool {
 	out := map[string]bool{}
-	for _, i := range f.Global {
+	for _, i := range among {
 		if c, ok := i.Command.(*instructions.ArgCommand); ok {
 			for _, a := range c.Args {
 				out[a.Key] = true

@@ -71,7 +71,7 @@ func buildVariables(v *rule.View) (out []buildVariable) {
 	}
 	args := map[*dockerfile.Stage]map[string]bool{}
 	for _, s := range v.Build.Needed {
-		args[s] = argued(s)
+		args[s] = argNames(s.Instructions) // their findings stand there, and not at an ENV of the same name
 	}
 	for _, i := range append(v.Build.File.Global[:len(v.Build.File.Global):len(v.Build.File.Global)], v.Build.Instructions()...) {
 		switch cmd := i.Command.(type) {
@@ -128,20 +128,6 @@ var writtenKey = lazyregexp.New(`\b(sk-ant-[A-Za-z0-9_-]{20}|sk-proj-[A-Za-z0-9_
 
 // shortestKey is the length of the shortest key that writtenKey finds.
 const shortestKey = len("AKIA") + 16
-
-// argued returns the names that the ARGs of a stage have: their findings stand
-// there, and not at an ENV of the same name.
-func argued(s *dockerfile.Stage) map[string]bool {
-	names := map[string]bool{}
-	for _, i := range s.Instructions {
-		if arg, ok := i.Command.(*instructions.ArgCommand); ok {
-			for _, kv := range arg.Args {
-				names[kv.Key] = true
-			}
-		}
-	}
-	return names
-}
 
 // secretFile matches files that hold keys, and the repository itself, which
 // holds its history.

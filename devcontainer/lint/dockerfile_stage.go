@@ -262,7 +262,7 @@ func misspeltVariables(v *rule.View) (out []rule.Finding) {
 		return nil
 	}
 	declared := map[*dockerfile.Stage]map[string]bool{}
-	before := declaredBefore(v.Build.File)
+	before := argNames(v.Build.File.Global)
 	for _, s := range v.Build.Needed {
 		own := map[string]bool{}
 		var candidates []string
@@ -301,7 +301,7 @@ func emptyImages(v *rule.View) (out []rule.Finding) {
 	if v.Build == nil || v.Bare || strings.Contains(v.DockerfileText(), "${templateOption:") {
 		return nil
 	}
-	before := declaredBefore(v.Build.File)
+	before := argNames(v.Build.File.Global)
 	for _, s := range v.Build.Needed {
 		c, ok := s.From.Command.(*instructions.Stage)
 		if !ok || s.Known {
