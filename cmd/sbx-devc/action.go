@@ -36,8 +36,8 @@ func actionCommand(a *cli.App) *cobra.Command {
 			Long: `Run the agent as the workflow's step asks, from the INPUT_* variables of
 docs/action.md, and write $GITHUB_OUTPUT and $GITHUB_STEP_SUMMARY in every case.
 
-Exit code 0: the agent did its work, or the event is not meant for it; 130 or 143: cancelled by a signal; 1:
-everything else, and the output "conclusion" says what.`,
+Exit code 0: the agent did its work, or the event is not meant for it; 130 or 143: cancelled by a
+signal; 1: everything else, and the output "conclusion" names it.`,
 			Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error { return actionRun(cmd.Context(), a) },
 		},

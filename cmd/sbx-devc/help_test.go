@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -32,6 +33,10 @@ func everyCommand(t *testing.T, visit func(cmd *cobra.Command)) {
 	walk(root(a.cli()))
 }
 
+// maxHelpLine is how long a line of a command's text may be, in characters: a terminal of
+// 100 columns shows it unbroken.
+const maxHelpLine = 100
+
 // Whoever asks for help finds each command in a group and each flag with its meaning; run
 // has so many flags that each is under a title.
 func TestHelpHasAPlaceForEverything(t *testing.T) {
@@ -42,6 +47,11 @@ func TestHelpHasAPlaceForEverything(t *testing.T) {
 		}
 		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") {
 			t.Errorf("%s: %q is no line for a list", path, cmd.Short)
+		}
+		for line := range strings.Lines(cmd.Long) {
+			if n := utf8.RuneCountInString(line); n > maxHelpLine {
+				t.Errorf("%s: a line of its help has %d characters: %s", path, n, line)
+			}
 		}
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if f.Hidden {

@@ -44,11 +44,11 @@ tool call that wrote it, by the transcript, and the hosts that were read before 
 On a terminal it asks about each dangerous hunk, and once about all others. A run that
 worked in the project has changed the files already: a change that you refuse is
 undone. A change of a run on a copy comes into the project when you accept it. A file
-that changed since the run is left as it is, and named. Elsewhere than on a terminal
-review only reports.
+that changed since the run is left as it is, and named. Without a terminal review only
+reports.
 
 --auto-apply accepts files that a glob names without a question, unless they are dangerous;
---accept-dangerous accepts also dangerous changes, of the paths that its own globs
+--accept-dangerous accepts dangerous changes too, of the paths that its own globs
 name. In a glob "**" stands for any number of folders.
 
 Exit code 1: something is left as it is, or undecided after --auto-apply; 64: wrong

@@ -37,8 +37,9 @@ func FixCommand(a *cli.App) *cobra.Command {
 Comments, order, layout and line ends stay as they are, and a file is replaced
 whole or not at all. Before it makes a change, fix works out the effect as 'sbx-devc
 effective' does: it leaves out a change that alters any other property, and says so.
-fix corrects errors and warnings, and a note only when --rule names its rule. It leaves alone what sbx-devc.jsonc switches off or excludes.
-'sbx-devc validate' shows the remaining findings.
+fix corrects errors and warnings, and a note only when --rule names its rule. It skips
+rules that sbx-devc.jsonc switches off, and files that it excludes. 'sbx-devc validate'
+shows the remaining findings.
 
 --interactive shows one change after the other and asks about each, as 'git add -p'
 does: notes too, and what only you can decide, such as a name that was probably

@@ -70,7 +70,7 @@ git's), wherever the program is started. Exit code 0: nothing at --fail-on or wo
 	cmd.Flags().StringSliceVar(&o.rules, "rule", nil, "check only these `RULE`s, named as for --ignore")
 	cmd.Flags().StringVar(&o.policy, "policy", "", "an organisation's policy: a `FILE`, or REGISTRY/NAME@sha256:… (docs/checks.md)")
 	cmd.Flags().BoolVar(&o.writeBaseline, "write-baseline", false,
-		"write the findings to "+selection.BaselineName+": later runs do not show it")
+		"write the findings to "+selection.BaselineName+": later runs do not show them")
 	cli.Exclusive(cmd, "config", "no-config")
 	cli.Exclusive(cmd, "write-baseline", "no-config")
 	return cmd

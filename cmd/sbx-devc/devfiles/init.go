@@ -223,7 +223,7 @@ func writeDraft(ctx context.Context, a *cli.App, draft *scaffold.Draft, dir scaf
   devcontainer up --workspace-folder .             or "Reopen in Container" in the editor, to work in it yourself
   devcontainer exec --workspace-folder . claude    or claude in the editor's terminal; log in there, once
   sbx-devc allow HOST                              open another host
-In another clone 'sbx-devc run' asks once whether to take this; before 'devcontainer up' comes 'sbx-devc image load'.
+In another clone 'sbx-devc run' asks once whether to take this; run 'sbx-devc image load' there before 'devcontainer up'.
 `+endsContainer)
 	return nil
 }

@@ -60,7 +60,8 @@ Nothing is removed while a container uses the project.
 
 Where the container engine does not answer, only the empty folders are removed.
 
-Exit code 0: they are gone; 66: DIR or the profile is missing; 73: something could not be removed; 75: a container uses it.`,
+Exit code 0: they are gone; 66: DIR or the profile is missing; 73: something could not be
+removed; 75: a container uses it.`,
 		Example: `  sbx-devc clean --dry-run
   sbx-devc clean`,
 		Args: cobra.MaximumNArgs(1),

@@ -26,9 +26,10 @@ func sandboxBuildCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build [DIR]",
 		Short: "Build the default image and load it into the engine",
-		Long: `Build the image that DIR's lock describes, or else DIR's Dockerfile, or else the
-one that 'sbx-devc run' takes by default, as in a folder without either. Put it into the container engine as ` + release.Image() + `, which
-'sbx-devc run' takes when no other image is named. The same as
+		Long: `Build the image that DIR's lock describes, or else DIR's Dockerfile, or else the one
+that 'sbx-devc run' takes by default. Put it into the container engine under the name
+` + release.Image() + `,
+which 'sbx-devc run' takes when no other image is named. The same as
 'sbx-devc image build --load --tag ` + release.Image() + `'; see its help.
 The image's id is printed.
 

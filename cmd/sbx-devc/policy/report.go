@@ -32,13 +32,13 @@ func ReportCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report [RUN | FOLDER | FILE]…",
 		Short: "Summarise allowed and refused destinations, with the lines that would open them",
-		Long: `Sum up a run's audit log: what was denied first, with the line that would open
-it, then what was allowed, then what each key of the run went with. The run is the newest one of the project in the current
-folder (with --all: of any project), or the one with the id RUN or in FOLDER. Where
-FOLDER is a project, its dev container is asked, or its newest run is taken where
-it has none; for the current folder it is the other way round. FILE is an
-audit.jsonl. A line is offered only if the matcher that enforces the policy says
-that it would open the destination.
+		Long: `Sum up a run's audit log: first the denied destinations, each with the line that would
+open it, then the allowed ones, then the requests that each key of the run went with.
+The run is the newest one of the project in the current folder (with --all: of any
+project), or the one with the id RUN or in FOLDER. Where FOLDER is a project, its dev
+container is asked, or its newest run is taken where it has none; for the current
+folder it is the other way round. FILE is an audit.jsonl. A line is offered only if
+the matcher that enforces the policy says that it would open the destination.
 
 The HTML form is one file that loads nothing. Every run leaves one in its folder.
 

@@ -58,8 +58,8 @@ firewall of 'sbx-devc run' does, inside TLS, by certificates of the authority in
 which programs must trust. --key and the keys of your own settings go with the requests of
 their entries. The sandbox's own network must lead nowhere else.
 
-Budgets and models of your own settings hold too. What is used counts for the folder that
-it is started in, with your runs: 'sbx-devc usage'.`,
+Budgets and models of your own settings hold too. The usage counts for the folder in
+which you start the proxy, together with your runs: 'sbx-devc usage'.`,
 		Example: `  sbx-devc proxy --budget "5 usd/day" --models 'claude-sonnet-*'
   sbx-devc proxy --allow 'git:github.com/acme/app' --key 'app=gh:github.com for git:github.com/acme/app'
   sbx-devc proxy --listen 172.17.0.1:8790 >model.env    # then: docker run --env-file model.env …`,

@@ -38,9 +38,9 @@ func MigrateCommand(a *cli.App) *cobra.Command {
 		Long: `Read your configuration of Claude Code (~/.claude or CLAUDE_CONFIG_DIR, ~/.claude.json),
 and put the parts that the sandbox can have into your own settings: the model, your instructions,
 skills, commands, agents and output styles, hosts of permissions, presets for the package
-managers that you allowed, MCP servers. Each part that is left is named with the reason. The files of
-the project in DIR (default: the current folder) are named, and never taken: your settings
-hold for all projects.
+managers that you allowed, MCP servers. Each part that is left is named with the reason.
+The files of the project in DIR (default: the current folder) are named, and never taken:
+your settings hold for all projects.
 
 Only values that are known to be harmless are taken and shown: a server with
 arguments beyond plain flags and the name of its package is left, its variables become
