@@ -2,16 +2,25 @@ package main
 
 import (
 	"bufio"
+	"bytes"
+	"crypto/x509"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
+	"github.com/org/claude-sandbox/firewall/credential"
+	"github.com/org/claude-sandbox/firewall/relay"
 	"github.com/org/claude-sandbox/internal/test/testenv"
+	"github.com/org/claude-sandbox/internal/tunnel"
 )
 
 // Attack: the process that has keys comes before the firewall is proved. At each call of the packet
@@ -104,4 +113,77 @@ func fifo(t *testing.T, path string) *os.File {
 	}
 	t.Cleanup(func() { f.Close() })
 	return f
+}
+
+// Attack: the policy of a firewall whose keys are in another process becomes one that lets
+// everything out. The key goes with a request before, and with none from then on.
+func TestAttackKeysInModeAudit(t *testing.T) {
+	const value = "canary-key-5b1e"
+	c, _ := newOpenedClients(t, operationsPolicy)
+	in := c.web.internet
+	var mu sync.Mutex
+	var arrived []string
+	in.mu.Lock()
+	pages := in.pages
+	in.pages = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		arrived = append(arrived, r.URL.Path+" "+r.Header.Get("Authorization"))
+		mu.Unlock()
+		pages.ServeHTTP(w, r)
+	})
+	in.mu.Unlock()
+
+	asked := []credential.Binding{{Name: "K", For: "https://ok.test"}}
+	bindings, _, err := credential.Bind(asked, []string{"https://ok.test GET,HEAD / /npm/**"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := credential.Fill(bindings, map[string]string{"K": value})
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	if pem, err := os.ReadFile(c.web.ca); err != nil || !roots.AppendCertsFromPEM(pem) {
+		t.Fatal(err)
+	}
+	server := relay.NewKeyServer(keys, func() (*x509.CertPool, error) { return roots, nil }, func(_, _, _ string) {})
+	t.Cleanup(func() { server.Close() })
+	give := func() (*exec.Cmd, net.Conn, *bytes.Buffer) {
+		cmd := c.box.initCommand("keys", "--audit", c.box.path("run/audit.jsonl"), `[{"Name": "ok.test", "Port": 443}]`)
+		errOut := new(bytes.Buffer)
+		cmd.Stderr = errOut
+		to, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		from, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return cmd, tunnel.NewConn(struct {
+			io.Reader
+			io.WriteCloser
+		}{from, to}), errOut
+	}
+	taken, stream, _ := give()
+	defer func() { _ = taken.Process.Kill(); _ = taken.Wait() }()
+	go server.Serve(stream)
+	<-server.Ready()
+
+	mustResolve(t, in, c.box, "ok.test")
+	c.sh("curl -sS --max-time 10 https://ok.test/").mustExit(t, 0)
+	c.box.write("policy.jsonc", strings.Replace(operationsPolicy, `"allow"`, `"mode": "audit", "allow"`, 1))
+	c.box.ask("reload").mustExit(t, 0)
+	c.sh("curl -sS --max-time 10 https://ok.test/npm/audit").mustExit(t, 0)
+	if cmd, _, said := give(); cmd.Wait() == nil || !strings.Contains(said.String(), "mode is audit") {
+		t.Errorf("keys are taken in mode audit: %s", said)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if want := []string{"/ Bearer " + value, "/npm/audit "}; !slices.Equal(arrived, want) {
+		t.Errorf("arrived %q, want %q", arrived, want)
+	}
 }

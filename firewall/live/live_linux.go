@@ -184,6 +184,9 @@ func (f *Firewall) change(ctx context.Context, p Policy) error {
 		return err
 	}
 	f.servers.dropKeysBut(p.Keys)
+	if p.Mode() != firewall.ModeAllowlist {
+		f.servers.dropGivenKeys()
+	}
 	f.allowed.setPolicy(p.Policy)
 	f.servers.setPolicy(p.Policy)
 	if err := f.enforce(ctx, p, plan); err != nil {
@@ -212,6 +215,7 @@ func (f *Firewall) enforce(ctx context.Context, p Policy, plan firewall.Plan) er
 	}
 	if err != nil {
 		f.servers.dropKeysBut(nil)
+		f.servers.dropGivenKeys()
 		return err
 	}
 	return f.servers.holdKeys(p.Keys)

@@ -138,6 +138,7 @@ func (f *Firewall) restore(ctx context.Context, difference error) {
 	f.drift.numbered = false
 	if err != nil {
 		f.servers.dropKeysBut(nil)
+		f.servers.dropGivenKeys()
 		if f.drift.broken == nil {
 			f.options.Tell(fmt.Errorf("the rules were changed from outside and cannot be restored: %w", err))
 		}

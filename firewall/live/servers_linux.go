@@ -42,6 +42,7 @@ type servers struct {
 	mu    sync.Mutex
 	relay *relay.Relay // nil until a policy opens a host
 	keyed bool         // a process that holds keys has come
+	given *givenKeys   // its keys; nil = none go with requests
 	own   *ownKeys     // nil = this process holds none
 	tally credential.Tally
 }
@@ -78,28 +79,6 @@ func (s *servers) openHosts(hosts []operation.Host) error {
 		s.relay = relay.New(relay.Options{Publish: s.options.Publish, Roots: relay.SystemRoots, Record: s.record, Memory: s.options.Memory})
 	}
 	return s.relay.SetHosts(hosts)
-}
-
-// TakeKeys makes ready for a process that has keys for hosts. The caller gives take the
-// connection to it, once: from then on requests to these hosts go by that process alone.
-func (f *Firewall) TakeKeys(hosts []operation.Host) (take func(net.Conn), err error) {
-	s := f.servers
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.relay == nil:
-		return nil, errors.New("this firewall opens no host's TLS, so no request can have a key")
-	case s.own != nil:
-		return nil, errors.New("this firewall holds keys itself")
-	case s.keyed:
-		return nil, errors.New("a process has given its keys already")
-	}
-	s.keyed = true
-	return func(stream net.Conn) {
-		process := relay.NewKeysProcess(stream, hosts)
-		s.relay.SetKeysProcess(process)
-		_ = process.Announce() // one that is gone has no use for it
-	}, nil
 }
 
 // serveOpened carries a connection to a host whose TLS is opened.
