@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"time"
 
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/firewall/audit"
@@ -51,24 +50,18 @@ func withModelAPI(text, host string) string {
 func (r *run) collect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
 	defer cancel()
-	if r.sidecar.exit != nil && r.engine.Kill(ctx, r.sidecar.id, "TERM") == nil {
-		select {
-		case <-r.sidecar.exit:
-		case <-time.After(runplan.GraceTerminate):
-		case <-ctx.Done():
-		}
-	}
+	log := r.sidecar.end(ctx, r.engine)
 	file, err := r.folder.create(AuditFile)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	// A full log goes on in a new file; what it held before comes first. Its writer knows
-	// no secret of the run's, and an agent may look up a name that is one.
+	// Its writer knows no secret of the run's, and an agent may look up a name that is one.
 	clean := r.redactor.Writer(file)
-	err = r.engine.CopyOut(ctx, r.sidecar.id, runplan.AuditPath+audit.RotatedSuffix, clean)
-	if err == nil || errors.Is(err, engine.ErrNotFound) {
-		err = r.engine.CopyOut(ctx, r.sidecar.id, runplan.AuditPath, clean)
+	if log != nil {
+		_, err = clean.Write(log)
+	} else {
+		err = r.copyLog(ctx, clean)
 	}
 	if err = errors.Join(err, clean.Close()); err != nil {
 		return fmt.Errorf("no audit log: %w", err)
@@ -96,6 +89,16 @@ func (r *run) collect(ctx context.Context) error {
 		return fmt.Errorf("writing the policy: %w", err)
 	}
 	return errors.Join(r.folder.write(PolicyFile, append(policy, '\n')), keepPage(r.folder, &r.result))
+}
+
+// copyLog copies the audit log out of the firewall's container. A full one goes on in a new
+// file; what it held before comes first.
+func (r *run) copyLog(ctx context.Context, to io.Writer) error {
+	err := r.engine.CopyOut(ctx, r.sidecar.id, runplan.AuditPath+audit.RotatedSuffix, to)
+	if err == nil || errors.Is(err, engine.ErrNotFound) {
+		err = r.engine.CopyOut(ctx, r.sidecar.id, runplan.AuditPath, to)
+	}
+	return err
 }
 
 // keepPage keeps the egress report as a page.

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"archive/tar"
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,6 +37,7 @@ type sidecar struct {
 	stderr   *excerpt.Tail
 	conn     io.ReadWriteCloser // its standard streams; both containers end with them
 	said     chan said          // what it says on its output; closed at its end
+	log      chan []byte        // its whole audit log, when it was told to end; closed at its output's end
 	canaries *canaries          // nil = none are tried
 	boot     string             // the id of its kernel's start, once it is closed
 }
@@ -128,7 +130,7 @@ func (s *sidecar) start(ctx context.Context, e *engine.Engine, t *Timings) error
 		return fmt.Errorf("%w: %w", ErrNoStart, err)
 	}
 	go lifeline.Keep(s.conn)
-	s.said = make(chan said, 2) // it says no more than two things
+	s.said, s.log = make(chan said, 2), make(chan []byte, 1) // it says no more than two things
 	go s.listen()
 	t.SidecarStart = time.Since(begin)
 	return nil
@@ -167,6 +169,7 @@ func (s *sidecar) begin() error {
 // listen reads what the container says, to its end: it must never block on its output.
 func (s *sidecar) listen() {
 	lines := bufio.NewScanner(s.conn)
+	lines.Buffer(nil, lifeline.MaxLog)
 	for n := 0; n < cap(s.said) && lines.Scan(); {
 		var l said
 		if json.Unmarshal(lines.Bytes(), &l) == nil && (l.Closed || l.Ready) {
@@ -175,7 +178,41 @@ func (s *sidecar) listen() {
 		}
 	}
 	close(s.said)
+	log := bytes.NewBuffer([]byte{})
+	for log.Len() < lifeline.MaxLog && lines.Scan() {
+		if lines.Text() == lifeline.LogEnd {
+			s.log <- log.Bytes()
+			break
+		}
+		_, _ = fmt.Fprintf(log, "%s\n", lines.Bytes())
+	}
+	close(s.log)
 	_, _ = io.Copy(io.Discard, s.conn)
+}
+
+// end ends the firewall in order and returns its audit log; nil = it has to be read in the
+// container, which has ended then.
+func (s *sidecar) end(ctx context.Context, e *engine.Engine) (log []byte) {
+	if s.exit == nil || e.Kill(ctx, s.id, "TERM") != nil {
+		return nil
+	}
+	grace := time.After(runplan.GraceTerminate)
+	select {
+	case log := <-s.log:
+		if log != nil {
+			return log
+		}
+	case <-grace:
+		return nil
+	case <-ctx.Done():
+		return nil
+	}
+	select {
+	case <-s.exit:
+	case <-grace:
+	case <-ctx.Done():
+	}
+	return nil
 }
 
 // wait waits for the next thing that sbx-init says, which is that it did what.

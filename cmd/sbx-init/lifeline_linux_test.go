@@ -196,3 +196,61 @@ func TestAttackAnotherUserHoldsTheLifeline(t *testing.T) {
 	r.mustExit(t, exitcode.Internal)
 	r.mustSay(t, "not root")
 }
+
+// A firewall that is told to end gives its supervisor the whole log; a long one is read elsewhere.
+func TestTheSupervisorGetsTheLog(t *testing.T) {
+	for name, tt := range map[string]struct {
+		older string
+		whole bool
+	}{
+		"two files": {`{"name":"older.example"}` + "\n", true},
+		"long":      {strings.Repeat(`{"name":"older.example"}`+"\n", lifeline.MaxLog/24), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBox(t, newInternet(t).Sandbox, quiet)
+			b.flags = []string{"--sidecar", "--lifeline"}
+			if err := os.Mkdir(b.path("run"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			b.write("run/audit.jsonl.1", tt.older)
+			b.write("run/audit.jsonl", `{"name":"newer.example"}`+"\n")
+			firewall := b.command()
+			supervisor, err := firewall.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer supervisor.Close()
+			out, err := firewall.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.start(firewall)
+			said := bufio.NewReader(out)
+			for range 2 { // closed, ready
+				if _, err := said.ReadString('\n'); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := firewall.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(said)
+			if err != nil {
+				t.Fatal(err)
+			}
+			newer, err := os.ReadFile(b.path("run/audit.jsonl"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := tt.older + string(newer) + lifeline.LogEnd + "\n"; tt.whole != (string(got) == want) || len(got) > lifeline.MaxLog {
+				t.Errorf("%d bytes: %.300q", len(got), got)
+			}
+			if whole := bytes.Contains(got, []byte(lifeline.LogEnd)); whole != tt.whole {
+				t.Errorf("whole: %v", whole)
+			}
+			if err := waitFor(firewall); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -36,7 +36,8 @@ const usage = `usage: sbx-init COMMAND
         by which the TLS of hosts is opened
         --lifeline: standard input is the supervisor; this and what is tied to it
         ends with it, in its silence, or TIME (such as 30m) after 'reap' began. The
-        first line of the output says that the network is closed, and 'reap' may begin
+        first line of the output says that the network is closed, and 'reap' may begin;
+        after SIGTERM come the lines of the audit log
         --around PREFIX[,...], with both: addresses that no name may lead to, like the
         networks that the namespace is on, such as the host's others
   reap [--lifeline | --deadline TIME] -- CMD [ARG...]

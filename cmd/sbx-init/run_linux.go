@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -18,12 +19,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/org/claude-sandbox/firewall"
+	"github.com/org/claude-sandbox/firewall/audit"
 	"github.com/org/claude-sandbox/firewall/control"
 	"github.com/org/claude-sandbox/firewall/kernel"
 	"github.com/org/claude-sandbox/firewall/live"
 	"github.com/org/claude-sandbox/initproc"
 	"github.com/org/claude-sandbox/internal/atomicfile"
 	"github.com/org/claude-sandbox/internal/cabundle"
+	"github.com/org/claude-sandbox/internal/lifeline"
 	"github.com/org/claude-sandbox/internal/mountinfo"
 	"github.com/org/claude-sandbox/workspace/mountwatch"
 )
@@ -131,6 +134,11 @@ func (p *program) run(args []string) (err error) {
 	if err != nil {
 		return err
 	}
+	defer func() { // behind all that writes it
+		if err == nil && o.lifeline {
+			err = p.handOver(o.audit)
+		}
+	}()
 	// Before ctx ends, and the change with it.
 	defer func() { err = errors.Join(err, k.Settle()) }()
 	if err := unmarkVerified(); err != nil {
@@ -289,6 +297,31 @@ func (p *program) report(state any) error {
 	}
 	return nil
 }
+
+// handOver gives the audit log to the supervisor, who reads what engines take a tenth of a
+// second to copy. Of one that is longer the supervisor gets a part, without lifeline.LogEnd.
+func (p *program) handOver(log string) error {
+	out, size := bufio.NewWriter(p.stdout), 0
+	err := audit.Tail(context.Background(), log, false, func(line []byte) error {
+		if size += len(line) + 1; size > lifeline.MaxLog {
+			return errLong
+		}
+		_, err := fmt.Fprintf(out, "%s\n", line)
+		return err
+	})
+	if errors.Is(err, errLong) {
+		return out.Flush()
+	}
+	if err == nil {
+		_, err = fmt.Fprintln(out, lifeline.LogEnd)
+	}
+	if err = errors.Join(err, out.Flush()); err != nil {
+		return fmt.Errorf("handing the audit log over: %w", err)
+	}
+	return nil
+}
+
+var errLong = errors.New("a long log")
 
 // writeEffective writes the policy in force into the audit log's folder, for
 // everybody to read.

@@ -20,6 +20,13 @@ const (
 // other byte is a sign of life alone.
 const Begin = 'b'
 
+// A firewall that is told to end writes its audit log to its supervisor. LogEnd is the line
+// behind it, without which it is not the whole log; one of more than MaxLog bytes has none.
+const (
+	LogEnd = `{"log":"whole"}`
+	MaxLog = 1 << 20
+)
+
 // ErrEnded reports that the stream is over: the supervisor ended or was killed.
 var ErrEnded = errors.New("the run's supervisor is gone")
 

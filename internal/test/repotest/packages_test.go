@@ -682,6 +682,7 @@ var allowed = map[string][]string{
 		"initproc/tamper",
 		"internal/cabundle",
 		"internal/delivery",
+		"internal/lifeline",
 		"internal/mountinfo",
 		"internal/terminal",
 		"internal/tunnel",
