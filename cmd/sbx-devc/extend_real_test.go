@@ -130,7 +130,8 @@ func TestExtendTakesOverTheReferenceContainer(t *testing.T) {
 				t.Errorf("%q: exit %d: %s%s", step.args, code, out, said)
 			}
 			if out, err := p.exec(reach); (err == nil && strings.Contains(out, "hello from the site")) != step.open {
-				t.Errorf("%q: %v %s", step.args, err, out)
+				_, records, _ := call(t, "logs", "--net", p.dir)
+				t.Errorf("%q: %v %s\n%s", step.args, err, out, records)
 			}
 			config, err := os.ReadFile(filepath.Join(p.dir, ".devcontainer", "devcontainer.json"))
 			if err != nil || !strings.Contains(string(config), "// ours") || strings.Contains(string(config), ","+entry+`"`) != step.open {

@@ -115,7 +115,8 @@ func TestStrictDevcontainer(t *testing.T) {
 			t.Errorf("allow: exit %d: %s", code, &out)
 		}
 		if out, err := p.exec(reach); err != nil || !strings.Contains(out, "hello from the site") {
-			t.Errorf("allowed: %q %v", out, err)
+			_, records, _ := call(t, "logs", "--net", p.dir)
+			t.Errorf("allowed: %q %v\n%s", out, err, records)
 		}
 		if code := a.main(t.Context(), []string{"allow", "--remove", "--project", p.dir, entry}); code != 0 {
 			t.Errorf("allow --remove: exit %d: %s", code, &out)
