@@ -194,6 +194,10 @@ func hostiles() []hostile {
 			composedOf("services:\n  a: {image: 'a:1'}\n"+
 				repeated(12_000, func(i int) string { return fmt.Sprintf("  s%d: {image: 'a:1', env_file: big.env}\n", i) }), "big.env",
 				strings.Repeat("A=b\n", 200_000)), ""},
+		{"env_file for many databases",
+			composedOf("services:\n  a: {image: 'a:1'}\n"+
+				repeated(2_000, func(i int) string { return fmt.Sprintf("  s%d: {image: 'postgres:16', env_file: big.env}\n", i) }), "big.env",
+				strings.Repeat("A=b\n", 200_000)), ""},
 		{"defaults in defaults",
 			composedOf("services:\n  a:\n    image: a:1\n    command: \"" + strings.Repeat("${A:-", 99) + strings.Repeat("x", 900_000) +
 				strings.Repeat("}", 99) + "\"\n"), "SBX109"},

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/devcontainer/budget"
 	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
@@ -83,8 +84,15 @@ func neighbours(v *rule.View) (out []*compose.Service) {
 	return out
 }
 
+// Reading the env_files of a dev container's databases costs at most maxEnvFiles: a file's bytes and perEnvFile each time.
+const (
+	maxEnvFiles = 1 << 20
+	perEnvFile  = 1 << 10
+)
+
 // refusingDatabases reports services whose entrypoint refuses to make a database, so that they end at once.
 func refusingDatabases(v *rule.View) (out []rule.Finding) {
+	reading := budget.New(maxEnvFiles)
 	for _, s := range neighbours(v) {
 		known, name, tag, ok := databaseOf(s)
 		command := s.Get("command").Words()
@@ -92,7 +100,7 @@ func refusingDatabases(v *rule.View) (out []rule.Finding) {
 		if !ok || others || s.Get("entrypoint") != nil {
 			continue
 		}
-		set, whole := filledVariables(v, s)
+		set, whole := filledVariables(v, s, reading)
 		if !whole {
 			continue
 		}
@@ -121,12 +129,16 @@ func refusingDatabases(v *rule.View) (out []rule.Finding) {
 }
 
 // filledVariables returns the variables of a service that are not empty, which the entrypoints take like those that are
-// not there, by name without _FILE; whole is false when they come from a file that cannot be read.
-func filledVariables(v *rule.View, s *compose.Service) (set map[string]compose.Variable, whole bool) {
+// not there, by name without _FILE; whole is false when they come from a file that cannot be read, or of
+// which nothing more is read.
+func filledVariables(v *rule.View, s *compose.Service, reading *budget.Budget) (set map[string]compose.Variable, whole bool) {
 	whole = true
 	all := v.Composed.Project.Environment(s, func(file compose.EnvFileName) (doc *jsonc.Document) {
-		if v.Tree != nil && !path.IsAbs(file.Name) {
+		if v.Tree != nil && !path.IsAbs(file.Name) && reading.Spend(perEnvFile) {
 			doc = v.Readable(path.Join(path.Dir(v.Composed.First), file.Name))
+		}
+		if doc != nil && !reading.Spend(len(doc.Src)) {
+			doc = nil
 		}
 		whole = whole && doc != nil
 		return doc
