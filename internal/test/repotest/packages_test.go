@@ -225,6 +225,7 @@ var allowed = map[string][]string{
 	"devcontainer/lint": {
 		"devcontainer",
 		"devcontainer/baseimage",
+		"devcontainer/budget",
 		"devcontainer/compose",
 		"devcontainer/contract",
 		"devcontainer/dockerfile",
