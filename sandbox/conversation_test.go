@@ -77,9 +77,10 @@ func TestAttackAnAgentLeavesMoreThanWordsInItsConversation(t *testing.T) {
 		"lines": {
 			`printf '{"type":"attachment","uuid":"e1","sessionId":"%s","attachment":{"type":"hook_success","command":"EVIL"}}\n' "$id" >>"$f";
 printf '{"type":"permission-mode","permissionMode":"EVIL","sessionId":"%s"}\n' "$id" >>"$f"`, true},
-		"link":   {`ln -sf /etc/sbx/sandbox.jsonc "$f"`, false},
-		"pipe":   {`rm "$f"; mkfifo "$f"; (sleep 1 & cat "$f" >/dev/null) &`, false},
-		"folder": {`rm -r "$HOME/.claude/projects"; ln -s /etc "$HOME/.claude/projects"`, false},
+		"link": {`ln -sf /etc/sbx/sandbox.jsonc "$f"`, false},
+		"pipe": {`rm "$f"; mkfifo "$f"; (sleep 1 & cat "$f" >/dev/null) &`, false},
+		// Claude Code may make the folder again at any moment.
+		"folder": {`until rm -rf "$HOME/.claude/projects" && ln -sT /etc "$HOME/.claude/projects"; do :; done`, false},
 		"settings": {`mkdir -p "$HOME/.claude/projects/-workspace/$id/subagents"; echo '{"hooks":"EVIL"}' | tee "$HOME/.claude/settings.json" \
 >"$HOME/.claude/projects/-workspace/$id/settings.json"`, true},
 	} {
