@@ -263,14 +263,16 @@ func find(t testing.TB, dir string, base ...string) []string {
 }
 
 // No false alarms: the Templates of the specification's authors have nothing
-// at a warning or worse outside the supply chain. The text of a
-// Dockerfile or script is not judged, nor whether it is there, because the corpus holds JSON only.
+// at a warning or worse outside the supply chain, but two whose PostgreSQL does not start since its
+// newest release is 18. The text of a Dockerfile or script is not judged, nor whether it is there,
+// because the corpus holds JSON only.
 func TestNoFalseAlarmsOnTemplates(t *testing.T) {
 	dir := testenv.Corpus(t, "corpus/devcontainers+templates/src")
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
+	ends := map[string]bool{"anaconda-postgres": true, "miniconda-postgres": true}
 	for _, e := range entries {
 		names, err := devcontainer.Discover(filepath.Join(dir, e.Name()))
 		if err != nil {
@@ -280,6 +282,9 @@ func TestNoFalseAlarmsOnTemplates(t *testing.T) {
 		for _, name := range names {
 			err := devcontainer.Open(name, func(p *devcontainer.Project) error {
 				for _, f := range lint.Check(p) {
+					if f.Rule == "SBX331" && ends[e.Name()] {
+						continue
+					}
 					if f.Severity != diag.SeverityNote && f.Rule[3] != '6' && f.Rule != "SBX311" && f.Rule != "SBX318" && f.Rule != "SBX911" {
 						t.Errorf("%s:%d: %s [%s]", f.File, f.Line, f.Message, f.Rule)
 					}
