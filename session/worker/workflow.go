@@ -156,14 +156,17 @@ func (w *worktree) remove(ctx context.Context, at *running, name string) (head s
 	if head, err = run(ctx, at, w.dir, "git", "rev-parse", "HEAD"); err != nil {
 		return "", err
 	}
-	if _, err := run(ctx, at, w.space, "git", "worktree", "remove", "--force", w.dir); err != nil {
+	// A cancelled request does not break it off: half of the files would look as if the workflow had removed the others.
+	removing, cancel := context.WithTimeout(context.WithoutCancel(ctx), leavePatience)
+	defer cancel()
+	if _, err := run(removing, at, w.space, "git", "worktree", "remove", "--force", w.dir); err != nil {
 		return "", err
 	}
 	w.gone = true
 	return strings.TrimSpace(head), nil
 }
 
-// leavePatience bounds the removal of all worktrees at the end of a sandbox.
+// leavePatience bounds the removal of a worktree, and of all at the end of a sandbox.
 const leavePatience = 30 * time.Second
 
 // leaveWorkflows removes all worktrees, as finish does. One that cannot be removed stays in

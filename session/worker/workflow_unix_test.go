@@ -86,3 +86,58 @@ func TestAWorktreeWhoseMakingIsKilled(t *testing.T) {
 		})
 	}
 }
+
+// A finish that is cancelled while git removes the worktree loses no file of the workflow's branch.
+func TestAWorktreeWhoseRemovalIsCancelled(t *testing.T) {
+	testenv.Program(t, "git")
+	dir := t.TempDir()
+	git := func(script string) string {
+		t.Helper()
+		var out strings.Builder
+		code, err := execHere(t.Context(), sandbox.ExecOptions{Command: []string{"sh", "-c", script}, Dir: dir, Stdout: &out, Stderr: &out})
+		if code != 0 || err != nil {
+			t.Fatalf("%s: %d, %v\n%s", script, code, err, out.String())
+		}
+		return out.String()
+	}
+	git("git init -q && echo text >file && echo text >other && git add . && git commit -qm one")
+	begun, goOn := make(chan struct{}, 1), make(chan struct{})
+	f := &fake{ended: make(chan error, 1), exec: func(ctx context.Context, o sandbox.ExecOptions) (int, error) {
+		if strings.Join(o.Command[:min(3, len(o.Command))], " ") == "git worktree remove" {
+			_ = os.Remove(filepath.Join(o.Command[len(o.Command)-1], "file")) // so far it has come
+			begun <- struct{}{}
+			select {
+			case <-ctx.Done():
+				return -1, ctx.Err()
+			case <-goOn:
+			}
+		}
+		return execHere(ctx, o)
+	}}
+	k := newTalk(t, func(context.Context) (*Running, error) {
+		return &Running{Sandbox: f, Folder: dir, Copy: true, Ended: f.ended}, nil
+	})
+	k.want(`{"id":"1","op":"ensure"}`, "ready", "")
+	k.want(`{"id":"w","op":"exec","command":["cat","file"],"workflow":"one"}`, "exit", "")
+	k.send(`{"id":"f","op":"finish","workflow":"one"}`)
+	<-begun
+	k.send(`{"id":"c","op":"cancel","target":"f"}`)
+	m := k.next()
+	if m.ID == "c" {
+		close(goOn)
+		m = k.next()
+	} else {
+		close(goOn)
+		k.next()
+	}
+	if m.ID != "f" || m.Type != "finished" {
+		t.Errorf("%+v", m)
+		k.send(`{"id":"g","op":"finish","workflow":"one"}`)
+		k.next()
+	}
+	k.want(`{"id":"s","op":"stop"}`, "stopped", "")
+	got := git("git show --stat --format=%s workflow/one; ls -A .sbx-worktrees .git/worktrees 2>/dev/null; git show workflow/one:file")
+	if !strings.Contains(got, "one\n") || strings.Contains(got, "left uncommitted") {
+		t.Errorf("on the branch: %s", got)
+	}
+}
