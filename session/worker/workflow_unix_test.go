@@ -34,6 +34,17 @@ func execHere(ctx context.Context, o sandbox.ExecOptions) (int, error) {
 	return cmd.ProcessState.ExitCode(), err
 }
 
+// shellIn runs a script on this machine and returns what it says.
+func shellIn(t *testing.T, dir, script string) string {
+	t.Helper()
+	var out strings.Builder
+	code, err := execHere(t.Context(), sandbox.ExecOptions{Command: []string{"sh", "-c", script}, Dir: dir, Stdout: &out, Stderr: &out})
+	if code != 0 || err != nil {
+		t.Fatalf("%s: %d, %v\n%s", script, code, err, out.String())
+	}
+	return out.String()
+}
+
 // A request that is cancelled while git makes its worktree leaves nothing in the way of the next
 // one of its workflow, nor of the end.
 func TestAWorktreeWhoseMakingIsKilled(t *testing.T) {
@@ -41,18 +52,9 @@ func TestAWorktreeWhoseMakingIsKilled(t *testing.T) {
 	for name, again := range map[string]bool{"and made again": true, "and never made": false} {
 		t.Run(name, func(t *testing.T) {
 			dir, signs := t.TempDir(), t.TempDir()
-			here := func(script string) string {
-				t.Helper()
-				var out strings.Builder
-				code, err := execHere(t.Context(), sandbox.ExecOptions{Command: []string{"sh", "-c", script}, Dir: dir, Stdout: &out, Stderr: &out})
-				if code != 0 || err != nil {
-					t.Fatalf("%s: %d, %v\n%s", script, code, err, out.String())
-				}
-				return out.String()
-			}
 			// Git stops at the file while it fills a worktree.
-			here(`git init -q && echo text >file && echo '* filter=stop' >.gitattributes && git add . && git commit -qm one
-				git config filter.stop.smudge 'touch ` + signs + `/begun; sleep 600; cat'`)
+			shellIn(t, dir, `git init -q && echo text >file && echo '* filter=stop' >.gitattributes && git add . && git commit -qm one
+				git config filter.stop.smudge 'touch `+signs+`/begun; sleep 600; cat'`)
 			f := &fake{exec: execHere, ended: make(chan error, 1)}
 			k := newTalk(t, func(context.Context) (*Running, error) {
 				return &Running{Sandbox: f, Folder: dir, Copy: true, Ended: f.ended}, nil
@@ -68,7 +70,7 @@ func TestAWorktreeWhoseMakingIsKilled(t *testing.T) {
 					t.Errorf("%+v", m)
 				}
 			}
-			here("git config --unset filter.stop.smudge")
+			shellIn(t, dir, "git config --unset filter.stop.smudge")
 			if again {
 				if m := k.want(`{"id":"w","op":"exec","command":["cat","file"],"workflow":"one"}`, "exit", ""); m.Exit == nil || *m.Exit != 0 {
 					t.Errorf("%+v", m)
@@ -78,9 +80,8 @@ func TestAWorktreeWhoseMakingIsKilled(t *testing.T) {
 				k.want(`{"id":"f","op":"finish","workflow":"one"}`, "error", NoSuch)
 			}
 			k.want(`{"id":"s","op":"stop"}`, "stopped", "")
-			if got := here(
-				"git worktree list | wc -l; ls -A .sbx-worktrees .git/worktrees 2>/dev/null; git status --porcelain; true"); strings.TrimPrefix(got,
-				"1\n.sbx-worktrees:\n") != "" && got != "1\n" {
+			got := shellIn(t, dir, "git worktree list | wc -l; ls -A .sbx-worktrees .git/worktrees 2>/dev/null; git status --porcelain; true")
+			if strings.TrimPrefix(got, "1\n.sbx-worktrees:\n") != "" && got != "1\n" {
 				t.Errorf("left: %s", got)
 			}
 		})
@@ -91,16 +92,7 @@ func TestAWorktreeWhoseMakingIsKilled(t *testing.T) {
 func TestAWorktreeWhoseRemovalIsCancelled(t *testing.T) {
 	testenv.Program(t, "git")
 	dir := t.TempDir()
-	git := func(script string) string {
-		t.Helper()
-		var out strings.Builder
-		code, err := execHere(t.Context(), sandbox.ExecOptions{Command: []string{"sh", "-c", script}, Dir: dir, Stdout: &out, Stderr: &out})
-		if code != 0 || err != nil {
-			t.Fatalf("%s: %d, %v\n%s", script, code, err, out.String())
-		}
-		return out.String()
-	}
-	git("git init -q && echo text >file && echo text >other && git add . && git commit -qm one")
+	shellIn(t, dir, "git init -q && echo text >file && echo text >other && git add . && git commit -qm one")
 	begun, goOn := make(chan struct{}, 1), make(chan struct{})
 	f := &fake{ended: make(chan error, 1), exec: func(ctx context.Context, o sandbox.ExecOptions) (int, error) {
 		if strings.Join(o.Command[:min(3, len(o.Command))], " ") == "git worktree remove" {
@@ -136,7 +128,7 @@ func TestAWorktreeWhoseRemovalIsCancelled(t *testing.T) {
 		k.next()
 	}
 	k.want(`{"id":"s","op":"stop"}`, "stopped", "")
-	got := git("git show --stat --format=%s workflow/one; ls -A .sbx-worktrees .git/worktrees 2>/dev/null; git show workflow/one:file")
+	got := shellIn(t, dir, "git show --stat --format=%s workflow/one && git show workflow/one:file")
 	if !strings.Contains(got, "one\n") || strings.Contains(got, "left uncommitted") {
 		t.Errorf("on the branch: %s", got)
 	}
