@@ -72,6 +72,12 @@ func (p *checker) check() {
 				p.refuse(n, fmt.Sprintf("%s names the service %s, which there is not", key, other))
 			}
 		}
+		for _, n := range s.Get("volumes_from").items() {
+			name, _, _ := strings.Cut(n.String(), ":")
+			if name != "" && name != "container" && !services[name] && !strings.Contains(name, "$") {
+				p.refuse(n, fmt.Sprintf("volumes_from names the service %s, which there is not", name))
+			}
+		}
 		p.volumes(s)
 		p.declared(s)
 		p.shapes(s)

@@ -3,6 +3,7 @@ package compose
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/lazyregexp"
@@ -70,7 +71,26 @@ var (
 
 // IsPort reports whether the engine reads a port in the short form, [[ADDRESS:]HOST:]CONTAINER[/PROTOCOL]. A text
 // with a variable may be one.
-func IsPort(text string) bool { return strings.Contains(text, "$") || portShort.MatchString(text) }
+func IsPort(text string) bool {
+	return strings.Contains(text, "$") || portShort.MatchString(text) && !tooHigh(text)
+}
+
+// tooHigh reports whether a port in the short form has a number that no port has.
+func tooHigh(text string) bool {
+	text, _, _ = strings.Cut(text, "/")
+	parts := strings.Split(text, ":")
+	for _, part := range parts[max(0, len(parts)-2):] { // the address is in front of them
+		for number := range strings.SplitSeq(part, "-") {
+			if n, err := strconv.Atoi(number); number != "" && strings.Trim(number, "0123456789") == "" && (err != nil || n > 65535) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// containerName is the form of the names that the engine takes for a container.
+var containerName = lazyregexp.New(`^[a-zA-Z0-9][a-zA-Z0-9_.-]+$`)
 
 // ofEngine reports values that Compose gives to the engine, which refuses them.
 func (p *checker) ofEngine(s *Service) {
@@ -84,6 +104,18 @@ func (p *checker) ofEngine(s *Service) {
 			p.refuse(item, fmt.Sprintf("the address of %s is missing; write %[1]s:host-gateway for the host", item.Text))
 		}
 	}
+	name := s.Get("container_name")
+	if text := name.String(); text != "" && !strings.Contains(text, "$") && !containerName.MatchString(text) {
+		p.refuse(name, fmt.Sprintf("the engine refuses the container's name %q: letters, digits, _ . and - only", name.String()))
+	}
+	for _, item := range s.Get("volumes").items() {
+		if item.Kind != Scalar {
+			continue
+		}
+		if parts := SplitVolume(item.Text); len(parts) > 1 && isRelative(parts[1]) {
+			p.refuse(item, fmt.Sprintf("the engine refuses %s as a place in the container: it is no absolute path", parts[1]))
+		}
+	}
 	if mode := s.Get("network_mode").String(); strings.HasPrefix(mode, "service:") || strings.HasPrefix(mode, "container:") {
 		for _, key := range ofOneself {
 			if n := s.Get(key); n.String() != "" || len(n.items()) > 0 {
@@ -91,4 +123,9 @@ func (p *checker) ofEngine(s *Service) {
 			}
 		}
 	}
+}
+
+// isRelative reports whether a path is neither absolute nor one of a drive of Windows, and has no variable.
+func isRelative(name string) bool {
+	return name != "" && !strings.HasPrefix(name, "/") && !strings.ContainsAny(name, `$\:`)
 }

@@ -220,7 +220,7 @@ func TestVolumesFromAnotherService(t *testing.T) {
 		{"read-only", "helper:ro", ""},
 		{"over another", "between", "SBX806 between"},
 		{"in a circle", "circle", `SBX317 "/project"`},
-		{"nothing", "nobody", `SBX317 "/project"`},
+		{"nothing", "nobody", `SBX316 nobody; SBX317 "/project"`},
 	} {
 		tree := sidecar()
 		tree[file] = strings.Replace(tree[file], "    volumes:\n      - \"..:/project\"\n      - \"./:/project/.devcontainer:ro\"\n",

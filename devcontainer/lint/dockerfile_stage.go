@@ -347,7 +347,7 @@ func ignoredSources(v *rule.View) (out []rule.Finding) {
 		return nil
 	}
 	file, ignore := dockerignore(v, context)
-	if ignore == nil || ignore.Exclusions() { // with ! a part of a folder may stay
+	if ignore == nil {
 		return nil
 	}
 	for _, i := range v.Build.Instructions() {
@@ -357,7 +357,8 @@ func ignoredSources(v *rule.View) (out []rule.Finding) {
 		}
 		for _, written := range c.SourcePaths {
 			name := strings.TrimPrefix(path.Clean("/"+i.Expand(written)), "/")
-			if name == "" || strings.ContainsAny(name, "*?[$") {
+			partly := ignore.Exclusions() && v.Tree.Kind(path.Join(context, name)) != devcontainer.File // with ! a part of a folder may stay
+			if name == "" || strings.ContainsAny(name, "*?[$") || partly {
 				continue
 			}
 			if hit, err := ignore.MatchesOrParentMatches(name); err == nil && hit {

@@ -146,6 +146,14 @@ var ofOtherCommands = map[string]string{
 // unknownArguments reports options of runArgs that other commands have, or that differ by a
 // letter or two from one that the engine has.
 func unknownArguments(v *rule.View) (out []rule.Finding) {
+	for _, a := range v.BuildArgs {
+		if a.Node == nil || !strings.HasPrefix(a.Node.Text, "--") || rights.ImageOptions.Knows(a.Flag) || strings.Contains(a.Flag, " ") {
+			continue
+		}
+		if best := rights.ImageOptions.Nearest(a.Flag); best != "" {
+			out = append(out, v.AtValue(a.Node, fmt.Sprintf("docker build has no option --%s", a.Flag), fmt.Sprintf("did you mean --%s?", best)))
+		}
+	}
 	for _, a := range v.RunArgs {
 		if a.Node == nil || !strings.HasPrefix(a.Node.Text, "--") || rights.RunOptions.Knows(a.Flag) || strings.Contains(a.Flag, " ") {
 			continue

@@ -10,6 +10,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
@@ -186,6 +187,21 @@ func filesOfServicesMissing(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
+// makesNoneOfIts are programs that make no file on the host but those that their words name.
+var makesNoneOfIts = []string{"docker", "podman", "echo", "true", ":", "test", "[", "mkdir", "touch", "chmod", "chown", "xhost", "git",
+	"export", "printf", "cd", "id", "ls", "exit"}
+
+// madeOnHost reports whether initializeCommand, which runs before anything is read, may make a file.
+func madeOnHost(v *rule.View, name string) (may bool) {
+	init := v.Root.Member("initializeCommand")
+	if init == nil {
+		return false
+	}
+	init.Walk(func(n *jsonc.Node) { may = may || n.Kind == jsonc.String && strings.Contains(n.Text, path.Base(name)) })
+	v.EachCommand(init, func(_ *jsonc.Node, cmd *shell.Command) { may = may || !cmd.Is(makesNoneOfIts...) })
+	return may
+}
+
 // localFolder is a Feature that the configuration names by its folder.
 type localFolder struct {
 	jsonc.Member
@@ -213,7 +229,7 @@ func localFeatures(v *rule.View) (out []localFolder) {
 func fileMissing(v *rule.View, n *jsonc.Node, what string) []rule.Finding {
 	name, _ := n.Str()
 	full, ok := v.Path(name)
-	if !ok || name == "" || strings.Contains(full, "${") {
+	if !ok || name == "" || strings.Contains(full, "${") || madeOnHost(v, name) {
 		return nil
 	}
 	if v.Tree.Kind(full) == devcontainer.File || devcontainer.HasEntry(v.Tree, full) {

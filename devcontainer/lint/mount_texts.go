@@ -94,7 +94,24 @@ func mountSyntax(v *rule.View) (out []rule.Finding) {
 			out = append(out, f)
 		}
 	}
-	return append(out, dottedSources(v)...)
+	return slices.Concat(out, dottedSources(v), volumeNames(v))
+}
+
+// volumeName is what engines take as the name of a volume (moby, volume/local, and Podman, which takes one letter as well).
+var volumeName = lazyregexp.New(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
+
+// volumeNames reports names that no volume can have. A path has a finding of its own.
+func volumeNames(v *rule.View) (out []rule.Finding) {
+	for _, r := range v.Mounts() {
+		source := r.Mount.Source
+		if r.Notation != rights.Property || r.Mount.Type != "volume" || source == "" || ofTheHost(source) || strings.ContainsAny(source, `"/\`) ||
+			volumeName.MatchString(rights.Variable.ReplaceAllString(source, "xx")) {
+			continue
+		}
+		out = append(out, rule.AtRight(r, fmt.Sprintf("the engine refuses the volume's name %q", source),
+			"write letters, digits, _ . and -, and begin with a letter or a digit"))
+	}
+	return out
 }
 
 // dottedSources reports bind mounts of a folder that begins with a dot. Newer engines' programs read it from the folder in which
@@ -168,6 +185,8 @@ func mountText(text string) (message, hint string) {
 			"begin it with ${localWorkspaceFolder}/"
 	case kind == "bind" && rights.ParseMount(plain).Source == "":
 		return "the bind mount has no source", "add source= with a path of the host"
+	case kind == "tmpfs" && rights.ParseMount(plain).Source != "":
+		return "the engine refuses a tmpfs with a source", "leave source out: nothing of the host is mounted"
 	case !hasType && ofTheHost(rights.ParseMount(text).Source):
 		return "without a type this is a volume, and no volume has a path for its name", "add type=bind"
 	}

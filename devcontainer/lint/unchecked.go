@@ -109,7 +109,7 @@ func unreadFiles(v *rule.View) (out []unreadFile) {
 			switch why := v.Unreadable(full, src, err); {
 			case why != "":
 				add(f.Node, f.Name+" cannot be read: "+why, false)
-			case err != nil && f.Required:
+			case err != nil && f.Required && !madeOnHost(v, f.Name):
 				add(f.Node, "there is no file "+f.Name, true)
 			}
 		}

@@ -38,6 +38,9 @@ func workspaceElsewhere(v *rule.View) []rule.Finding {
 		f.Severity = diag.SeverityError
 		return []rule.Finding{f}
 	}
+	if missing := openedMissing(v, n, plain); missing != nil {
+		return missing
+	}
 	if v.ByCompose() {
 		return serviceWithoutProject(v, n, plain)
 	}
@@ -66,6 +69,22 @@ func workspaceElsewhere(v *rule.View) []rule.Finding {
 		f.Severity = diag.SeverityError
 	}
 	return []rule.Finding{f}
+}
+
+// openedMissing reports a folder of the project that the editor opens and that is not there. No hook runs in it.
+func openedMissing(v *rule.View, n *jsonc.Node, plain string) []rule.Finding {
+	folder, known := workspaceOnHost(v)
+	if v.Tree == nil || !known || folder == v.Home || !isMissing(v, folder) || !isProject(v) || madeOnHost(v, folder) {
+		return nil
+	}
+	for _, r := range slices.Concat(v.ServiceMounts(), v.Mounts()) { // the engine makes the folders of its mounts
+		target := path.Clean(strings.ReplaceAll(r.Mount.Target, basename, "x"))
+		if strings.Contains(target, "$") || target == path.Clean(plain) || strings.HasPrefix(target, path.Clean(plain)+"/") {
+			return nil
+		}
+	}
+	return []rule.Finding{v.AtValue(n, fmt.Sprintf("the project has no folder %s", strings.TrimPrefix(folder, v.Home+"/")),
+		"name a folder that is there, or add the folder to the repository")}
 }
 
 // meet reports whether one folder is the other or above it.

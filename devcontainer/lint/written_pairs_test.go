@@ -229,8 +229,11 @@ var writtenPairs = []pair{
 }
 
 // A mistake has its finding, and its correct twin has none of that rule.
-func TestWrittenPairs(t *testing.T) {
-	for _, p := range writtenPairs {
+func TestWrittenPairs(t *testing.T) { testPairs(t, writtenPairs) }
+
+func testPairs(t *testing.T, pairs []pair) {
+	t.Helper()
+	for _, p := range pairs {
 		words := strings.SplitN(p.want, " ", 3)
 		id := words[min(1, len(words)-1)]
 		for _, f := range judge(t, written{files: p.right}.tree()) {
