@@ -37,6 +37,23 @@ func (p *checker) twoNetworks(s *Service) {
 	}
 }
 
+// SwitchedOff returns services that others wait for and that a profile keeps from starting.
+func (p *Project) SwitchedOff() []Problem {
+	c := &checker{Project: p}
+	for _, s := range p.Services() {
+		if s.Get("profiles") != nil {
+			continue
+		}
+		for _, n := range s.Get("depends_on").names() {
+			other := p.Service(n.Name)
+			if other != nil && len(other.Get("profiles").items()) > 0 && n.Value.Get("required") == nil {
+				c.refuse(n.place(s.Doc), fmt.Sprintf("%s waits for %s, which its profiles keep from starting", s.Name, n.Name))
+			}
+		}
+	}
+	return c.found
+}
+
 // circle reports services that wait for each other, once.
 func (p *checker) circle() {
 	waiting, done := map[string]bool{}, map[string]bool{}

@@ -2,7 +2,9 @@ package lint
 
 import (
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
@@ -16,11 +18,39 @@ func composeRefused(v *rule.View) (out []rule.Finding) {
 		return nil
 	}
 	problems := v.Composed.Project.Problems
-	if whole := len(v.Compose) == len(rights.Texts(v.Root.Member("dockerComposeFile"))); whole {
+	whole := len(v.Compose) == len(rights.Texts(v.Root.Member("dockerComposeFile"))) && len(problems)+len(v.Composed.Project.Unread) == 0
+	if whole {
 		problems = slices.Concat(problems, v.Composed.Project.Refused(), v.Composed.Project.Failing())
 	}
 	for _, p := range problems {
 		out = append(out, rule.Finding{Place: rights.Place{Doc: p.Doc, Start: p.Start, End: p.End}, Message: p.Message})
+	}
+	if whole && len(out) == 0 {
+		return switchedOff(v)
+	}
+	return out
+}
+
+// switchedOff reports services that others wait for and that a profile keeps from starting, which Compose refuses. A .env may
+// choose profiles, and runServices may name the service.
+func switchedOff(v *rule.View) (out []rule.Finding) {
+	project := v.Composed.Project
+	env := v.Readable(path.Join(path.Dir(v.Composed.First), ".env"))
+	if env != nil && strings.Contains(string(env.Src), "COMPOSE_PROFILES") {
+		return nil
+	}
+	named := map[string]bool{v.Root.Member("service").TextOr(""): true}
+	for _, n := range rights.Texts(v.Root.Member("runServices")) {
+		named[n.Text] = true
+	}
+	for name := range named {
+		if s := project.Service(name); s != nil && s.Get("profiles") != nil {
+			return nil // which its name switches on, with its profiles
+		}
+	}
+	for _, p := range project.SwitchedOff() {
+		out = append(out, rule.Finding{Place: rights.Place{Doc: p.Doc, Start: p.Start, End: p.End}, Message: p.Message,
+			Hint: "take its profiles out, or write required: false"})
 	}
 	return out
 }

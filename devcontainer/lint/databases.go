@@ -100,7 +100,7 @@ func refusingDatabases(v *rule.View) (out []rule.Finding) {
 		if !ok || others || s.Get("entrypoint") != nil {
 			continue
 		}
-		set, whole := filledVariables(v, s, reading)
+		set, blank, whole := filledVariables(v, s, reading)
 		if !whole {
 			continue
 		}
@@ -108,6 +108,10 @@ func refusingDatabases(v *rule.View) (out []rule.Finding) {
 		asks := known.password != nil && known.tags.MatchString(tag) && !slices.ContainsFunc(known.password, has)
 		user, password := set["MONGO_INITDB_ROOT_USERNAME"], set["MONGO_INITDB_ROOT_PASSWORD"]
 		switch {
+		case asks && !mayHaveData(v, s, name) && blank[known.password[0]] != nil:
+			out = append(out, rule.AtCompose(blank[known.password[0]],
+				fmt.Sprintf("%s makes no database with an empty %s, so the service %s ends at once", name, known.password[0], s.Name),
+				"write a value here; one that must stay out of the repository comes in a file that initializeCommand makes"))
 		case asks && !mayHaveData(v, s, name):
 			out = append(out, rule.Finding{Place: rights.Place{Doc: s.Doc, Start: s.Start, End: s.End},
 				Message: fmt.Sprintf("%s makes no database without a password, so the service %s ends at once", name, s.Name),
@@ -129,12 +133,13 @@ func refusingDatabases(v *rule.View) (out []rule.Finding) {
 }
 
 // filledVariables returns the variables of a service that are not empty, which the entrypoints take like those that are
-// not there, by name without _FILE; whole is false when they come from a file that cannot be read, or of
-// which nothing more is read.
-func filledVariables(v *rule.View, s *compose.Service, reading *budget.Budget) (set map[string]compose.Variable, whole bool) {
-	whole = true
+// not there, by name without _FILE, and the places of the empty ones; whole is false when they come from a file that cannot
+// be read, that initializeCommand may fill in, or of which nothing more is read.
+func filledVariables(v *rule.View, s *compose.Service, reading *budget.Budget) (set map[string]compose.Variable,
+	blank map[string]*compose.Node, whole bool) {
+	whole, blank = true, map[string]*compose.Node{}
 	all := v.Composed.Project.Environment(s, func(file compose.EnvFileName) (doc *jsonc.Document) {
-		if v.Tree != nil && !path.IsAbs(file.Name) && reading.Spend(perEnvFile) {
+		if v.Tree != nil && !path.IsAbs(file.Name) && !madeOnHost(v, file.Name) && reading.Spend(perEnvFile) {
 			doc = v.Readable(path.Join(path.Dir(v.Composed.First), file.Name))
 		}
 		if doc != nil && !reading.Spend(len(doc.Src)) {
@@ -148,9 +153,11 @@ func filledVariables(v *rule.View, s *compose.Service, reading *budget.Budget) (
 		fromHost := strings.Contains(string(variable.Node.Doc.Src[variable.Node.Start:variable.Node.End]), "$")
 		if !variable.Set || variable.Value != "" || fromHost {
 			set[strings.TrimSuffix(variable.Name, "_FILE")] = variable
+		} else {
+			blank[variable.Name] = variable.Node
 		}
 	}
-	return set, whole
+	return set, blank, whole
 }
 
 // mayHaveData reports whether a service may find a database, or a backup from which MariaDB makes one: then it needs no password.

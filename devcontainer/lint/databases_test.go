@@ -23,7 +23,7 @@ func TestDatabases(t *testing.T) {
 		"old place in the long form": {"", db + "postgres\n    environment: {POSTGRES_PASSWORD: a}\n    volumes:\n" +
 			"      - type: volume\n        source: pg\n        target: /var/lib/postgresql/data/\nvolumes: {pg: }\n", "SBX331 /var"},
 
-		"empty password":                {"", db + "postgres:16\n    environment: {POSTGRES_PASSWORD: \"\"}\n", "SBX331 db:"},
+		"empty password":                {"", db + "postgres:16\n    environment: {POSTGRES_PASSWORD: \"\"}\n", `SBX331 ""`},
 		"file without the password":     {"", db + "postgres:16\n    env_file: user.env\n", "SBX331 db:"},
 		"file with the name of MongoDB": {"", db + "mongo:8\n    env_file: mongo.env\n", "SBX331 MONGO"},
 		"file with the root of MySQL": {"",

@@ -11,6 +11,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/baseimage"
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
+	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -145,7 +146,54 @@ func copiedFiles(v *rule.View) (out []rule.Finding) {
 			out = append(out, scriptsOfContext(v, s, image, context)...)
 		}
 	}
+	if f := startRefused(v, context); f.Message != "" {
+		out = append(out, f)
+	}
 	return out
+}
+
+// startRefused reports a script of the context that the container begins with and that does not run. The reference CLI leaves
+// the ENTRYPOINT of a Dockerfile out unless overrideCommand is false, and that of a service unless it is true.
+func startRefused(v *rule.View, context string) rule.Finding {
+	start, command := v.Start()
+	if len(start.Words) == 0 {
+		start = command
+	}
+	if len(start.Words) == 0 {
+		return rule.Finding{}
+	}
+	own := start.Notation == rights.Dockerfile || start.Notation == rights.Compose && v.ByCompose()
+	override := v.Root.Member("overrideCommand")
+	runs := v.ByCompose() && !override.Is(true) || override.Is(false)
+	if !own || !runs || start.Next || v.Build.Final == nil || v.HasFeatures() {
+		return rule.Finding{}
+	}
+	place, from, modeSet, steps := path.Clean(start.Words[0]), "", false, ""
+	for _, i := range v.Build.Final.History() {
+		if i.Name == "RUN" {
+			steps += i.Source()
+		}
+		if name, brings := placesOf(i)[place]; brings {
+			from, modeSet = name, strings.Contains(i.Source(), "--chmod")
+			continue
+		}
+		changes := i.Name == "RUN" && (i.Unread || strings.Contains(i.Source(), "sed ") || strings.Contains(i.Source(), "dos2unix"))
+		if changes || i.Name == "COPY" && strings.Contains(i.Source(), "--from") && strings.Contains(i.Source(), path.Dir(place)) {
+			from = ""
+		}
+		modeSet = modeSet || strings.Contains(i.Source(), "chmod") || strings.Contains(i.Source(), "install ")
+	}
+	if from == "" {
+		return rule.Finding{}
+	}
+	full := path.Join(context, path.Clean("/"+from))
+	image, _ := baseimage.Of(v.BaseImage())
+	if src, err := v.Tree.Read(full); err != nil || strings.Contains(steps, dockerfile.Interpreter(src)) {
+		image = baseimage.Image{} // a step may install it
+	}
+	f := scriptRefused(v, full, place, image, modeSet)
+	f.Place = start.Place
+	return f
 }
 
 // placesOf returns where a COPY or an ADD of single files of the context puts each, with its

@@ -122,7 +122,7 @@ func TestDockerfileRules(t *testing.T) {
 		{"told once to be quiet", "RUN apt-get update && apt-get -q install git", "SBX724 apt-get"},
 		{"ENV without a value", "ENV DB_PASSWORD=", ""},
 		{"does not ask", "RUN apt-get update && apt-get -y install git && apt-get install -qq git && yes | apt-get install git", ""},
-		{"group of the engine", "RUN usermod -aG sudo,docker dev", "SBX708 sudo,docker"},
+		{"group of the engine", "RUN groupadd -f docker && usermod -aG sudo,docker dev", "SBX708 sudo,docker"},
 		{"group of the engine by gpasswd", "RUN gpasswd -a dev docker", "SBX708 docker"},
 		{"stage after this one", "COPY --from=later /x /x", "SBX719 --from=later"},
 		{"number of a stage that is not there", "COPY --from=7 /x /x", "SBX719 --from=7"},

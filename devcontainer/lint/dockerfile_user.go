@@ -105,11 +105,32 @@ func userMissing(v *rule.View) (out []rule.Finding) {
 	for _, i := range b.History() {
 		if c, ok := i.Command.(*instructions.CopyCommand); ok && !has(i.Expand(c.Chown)) {
 			start, end := i.Find(c.Chown)
-			out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("%s has no user %q, and the build refuses this", base.Image, i.Expand(c.Chown)),
+			name, _, _ := strings.Cut(i.Expand(c.Chown), ":")
+			out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("%s has no user %q, and the build refuses this", base.Image, name),
 				"create it in a step above, or give its number"))
 		}
 	}
-	return out
+	return append(out, dockerGroupMissing(v, base.Image)...)
+}
+
+// dockerGroupMissing reports a step that puts a user into the group docker, which only packages of Docker make.
+func dockerGroupMissing(v *rule.View, image string) []rule.Finding {
+	for _, i := range v.Build.History() {
+		for _, cmd := range i.Commands {
+			groups, given := cmd.Value("-G", "-aG", "--groups")
+			joins := given && cmd.Is("usermod", "useradd") && slices.Contains(strings.Split(groups.Text, ","), "docker")
+			made := strings.Contains(i.Source()[:max(0, cmd.Words[0].Start-i.Start)], "docker")
+			if !joins || made || cmd.OnFailure != shell.Ends {
+				continue
+			}
+			return []rule.Finding{v.AtWord(groups, fmt.Sprintf("%s has no group docker, and %s fails", image, cmd.Name()),
+				"write groupadd --force docker in front")}
+		}
+		if strings.Contains(i.Source(), "docker") || strings.Contains(i.Source(), "moby") || i.Unread {
+			return nil // the step may make it
+		}
+	}
+	return nil
 }
 
 // imageUserMissing reports the user of a configuration, or of its service, that takes a known image as it is.

@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
@@ -73,10 +75,36 @@ func unreadValues(v *rule.View) (out []rule.Finding) {
 			out = append(out, v.AtValue(a.Node, fmt.Sprintf("the engine refuses --%s=%s", a.Flag, a.Value), hint))
 		}
 	}
-	out = append(out, portsTwice(v)...)
+	out = slices.Concat(out, portsTwice(v), envFilesRefused(v))
 	for _, r := range v.Of(rights.Port) {
 		if r.Notation == rights.Property && r.Name != "number" && !compose.IsPort(r.Value) {
 			out = append(out, rule.AtRight(r, fmt.Sprintf("the engine refuses the port %q", r.Value), portHint))
+		}
+	}
+	return out
+}
+
+// envFilesRefused reports files of --env-file with a name that has spaces: docker run is no shell that knows export.
+func envFilesRefused(v *rule.View) (out []rule.Finding) {
+	for _, r := range v.Of(rights.EnvFile) {
+		from := rights.Origin(r.Value)
+		if r.Notation != rights.Option || v.Tree == nil || from.Base != "workspace" && from.Base != "" || from.Leaves() {
+			continue
+		}
+		src, err := v.Tree.Read(path.Join(v.Home, from.Path))
+		if err != nil || len(src) > jsonc.MaxSize || madeOnHost(v, from.Path) {
+			continue
+		}
+		line := 0
+		for text := range strings.Lines(string(src)) {
+			line++
+			name, _, _ := strings.Cut(strings.TrimLeft(text, " \t"), "=")
+			name = strings.TrimRight(name, "\r\n")
+			if !strings.HasPrefix(name, "#") && strings.TrimSpace(name) != "" && strings.ContainsAny(name, " \t") {
+				out = append(out, rule.AtRight(r, fmt.Sprintf("the engine refuses line %d of %s: %q is no name of a variable", line, from.Path, name),
+					"write NAME=value, without export and without spaces around ="))
+				break
+			}
 		}
 	}
 	return out

@@ -57,6 +57,13 @@ func featureMistakes(v *rule.View) (out []rule.Finding) {
 	for _, n := range rights.Texts(v.Root.Member("overrideFeatureInstallOrder")) {
 		// A Feature that others depend on is in the order, too: only a near miss is one.
 		id := versionless(n.Text)
+		if len(list) > 0 && n.Text != "" && !strings.ContainsAny(n.Text, `/\$`) {
+			f := v.AtValue(n, fmt.Sprintf("the reference CLI takes %q for a Feature of the old format, and refuses it", n.Text),
+				"write it as features has it: ./NAME, or REGISTRY/OWNER/REPOSITORY/NAME")
+			f.Severity = diag.SeverityError
+			out = append(out, f)
+			continue
+		}
 		if named[id] || rights.IsLocal(id) {
 			continue
 		}

@@ -61,7 +61,7 @@ func filesMissing(v *rule.View) (out []rule.Finding) {
 			out = append(out, u.Finding)
 		}
 	}
-	return slices.Concat(out, buildOfServiceMissing(v), sourcesMissing(v), filesOfServicesMissing(v))
+	return slices.Concat(out, filesOfInstalls(v), buildOfServiceMissing(v), sourcesMissing(v), filesOfServicesMissing(v))
 }
 
 // buildOfServiceMissing reports what the dev container's service builds and what is not there.

@@ -104,8 +104,9 @@ var volumeName = lazyregexp.New(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
 func volumeNames(v *rule.View) (out []rule.Finding) {
 	for _, r := range v.Mounts() {
 		source := r.Mount.Source
-		if r.Notation != rights.Property || r.Mount.Type != "volume" || source == "" || ofTheHost(source) || strings.ContainsAny(source, `"/\`) ||
-			volumeName.MatchString(rights.Variable.ReplaceAllString(source, "xx")) {
+		named := r.Notation == rights.Property && r.Mount.Type == "volume" && source != ""
+		isPath := ofTheHost(source) || strings.ContainsAny(source, `"/\`)
+		if !named || isPath || volumeName.MatchString(rights.Variable.ReplaceAllString(source, "xx")) {
 			continue
 		}
 		out = append(out, rule.AtRight(r, fmt.Sprintf("the engine refuses the volume's name %q", source),

@@ -298,7 +298,7 @@ func missingInHooks(v *rule.View, p *programs) (out []rule.Finding) {
 	if v.Kind() != devcontainer.ConfigFile || p == nil {
 		return nil
 	}
-	out = shellsOfFeaturesMissing(v, p)
+	out = append(shellsOfFeaturesMissing(v, p), programsOfInstalls(v, p)...)
 	p.any = p.any || v.HasFeatures()
 	for _, r := range v.Mounts() {
 		p.brought[path.Base(r.Mount.Target)] = true
@@ -315,6 +315,8 @@ func missingInHooks(v *rule.View, p *programs) (out []rule.Finding) {
 				f = functionCalled(v.AtValue(n, "", ""), cmd, p.image != "")
 			} else if f = p.missing(cmd); f.Message != "" {
 				f = at(v, n, f)
+			} else if f = p.interpreterMissing(v, cmd); f.Message != "" {
+				f = at(v, n, f)
 			}
 			if f.Message != "" && !said {
 				said = true
@@ -324,6 +326,25 @@ func missingInHooks(v *rule.View, p *programs) (out []rule.Finding) {
 		})
 	})
 	return out
+}
+
+// interpreterMissing is the finding, without its place, about a script of the project whose first line names a program that
+// the container does not have; its message is "" when it may.
+func (p *programs) interpreterMissing(v *rule.View, cmd *shell.Command) (f rule.Finding) {
+	name, byPath := scriptOf(cmd)
+	if folder, known := workspaceOnHost(v); known && byPath && name != "" && v.Tree != nil && cmd.OnFailure != shell.Open {
+		src, err := v.Tree.Read(path.Join(folder, name))
+		program := dockerfile.Interpreter(src)
+		if err != nil || program == "" || !p.lacks(program) {
+			return f
+		}
+		f = rule.Finding{Message: fmt.Sprintf("%s runs %s, and %s has none", program, name, p.image),
+			Hint: "install it, or begin the script with #!/bin/sh"}
+		if !p.known.Asked() || cmd.OnFailure == shell.Unheard {
+			f.Severity = diag.SeverityWarning
+		}
+	}
+	return f
 }
 
 // shellsOfFeaturesMissing reports Features of the project whose install.sh is for bash, in a container that has none. No other kind

@@ -170,7 +170,12 @@ func unspecifiedVariables(v *rule.View) (out []rule.Finding) {
 func earlyVariables(v *rule.View) (out []rule.Finding) {
 	for _, u := range uses(v) {
 		if u.parts[0] == "containerEnv" && u.early && !u.nameless() {
-			out = append(out, v.AtValue(u.node, u.whole+" is not known yet when the container is made", "use it in remoteEnv"))
+			f := v.AtValue(u.node, u.whole+" is not known yet when the container is made", "use it in remoteEnv")
+			if path := v.Root.Member("containerEnv").Member("PATH"); u.node == path && !hasSystemFolder(path.TextOr("")) {
+				f.Message += ", and without a PATH of the system nothing starts"
+				f.Severity = diag.SeverityError
+			}
+			out = append(out, f)
 		}
 	}
 	return out

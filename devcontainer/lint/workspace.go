@@ -71,10 +71,14 @@ func workspaceElsewhere(v *rule.View) []rule.Finding {
 	return []rule.Finding{f}
 }
 
-// openedMissing reports a folder of the project that the editor opens and that is not there. No hook runs in it.
+// openedMissing reports a folder of the project that the editor opens and that is not there.
 func openedMissing(v *rule.View, n *jsonc.Node, plain string) []rule.Finding {
+	if v.Tree == nil {
+		return nil
+	}
 	folder, known := workspaceOnHost(v)
-	if v.Tree == nil || !known || folder == v.Home || !isMissing(v, folder) || !isProject(v) || madeOnHost(v, folder) {
+	inside := known && folder != v.Home
+	if !inside || !isMissing(v, folder) || !isProject(v) || madeOnHost(v, folder) {
 		return nil
 	}
 	for _, r := range slices.Concat(v.ServiceMounts(), v.Mounts()) { // the engine makes the folders of its mounts
@@ -83,8 +87,13 @@ func openedMissing(v *rule.View, n *jsonc.Node, plain string) []rule.Finding {
 			return nil
 		}
 	}
-	return []rule.Finding{v.AtValue(n, fmt.Sprintf("the project has no folder %s", strings.TrimPrefix(folder, v.Home+"/")),
-		"name a folder that is there, or add the folder to the repository")}
+	f := v.AtValue(n, fmt.Sprintf("the project has no folder %s", strings.TrimPrefix(folder, v.Home+"/")),
+		"name a folder that is there, or add the folder to the repository")
+	if len(v.Of(rights.Hook)) > 0 { // which the engine would start in it
+		f.Message += ", and no hook starts"
+		f.Severity = diag.SeverityError
+	}
+	return []rule.Finding{f}
 }
 
 // meet reports whether one folder is the other or above it.

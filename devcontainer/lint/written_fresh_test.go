@@ -3,6 +3,7 @@ package lint_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/org/claude-sandbox/devcontainer"
@@ -74,6 +75,61 @@ var writtenFresh = []pair{
 	// The last pattern that matches counts.
 	{"exception in front of its pattern", `error SBX742 docs/a.md`, `{"build": {"dockerfile": "Dockerfile", "context": ".."}}` + ignored +
 		"!docs/a.md\ndocs\n", `{"build": {"dockerfile": "Dockerfile", "context": ".."}}` + ignored + "docs\n!docs/a.md\n"},
+	// Scripts of the project's Features, which root runs on the image.
+	{"apk in a Feature on Debian", `error SBX749 apk`, scripted("debian:12", "set -e\napk add jq"),
+		scripted("debian:12", "if command -v apk; then apk add jq; fi")},
+	{"apk in a Feature on Alpine", `SBX749`, "", scripted("alpine:3.22", "apk add jq")},
+	{"sudo in a Feature", `error SBX749 sudo`, scripted("debian:12", "set -e\nsudo mkdir -p /opt/x\ntrue"),
+		scripted("debian:12", "set -e\napt-get update\napt-get install -y sudo\nsudo mkdir -p /opt/x")},
+	{"sudo in a Feature where others run it", `SBX749`, "",
+		scripted("debian:12", "as_root() { if [ \"$(id -u)\" = 0 ]; then \"$@\"; else sudo \"$@\"; fi; }\nas_root mkdir -p /opt/x")},
+	{"program that a Feature lacks", `error SBX749 curl`, scripted("debian:12", "set -e\ncurl -fsSLO https://x.test/a\ntrue"),
+		scripted("debian:12", "set -e\napt-get update && apt-get install -y curl\ncurl -fsSLO https://x.test/a\ntrue")},
+	{"program of another Feature", `SBX749`, "", strings.Replace(scripted("debian:12", "set -e\ncurl -fsSLO https://x.test/a"),
+		`"./tool": {}`, `"./tool": {}, "ghcr.io/devcontainers/features/common-utils:2": {}`, 1)},
+	{"file that a Feature lacks", `error SBX311 bin/hello`, scripted("debian:12", "set -e\ncp bin/hello /usr/bin/hello\ntrue"),
+		scripted("debian:12", "set -e\ncp bin/hello /usr/bin/hello\ntrue") + "-- .devcontainer/tool/bin/hello --\n"},
+	{"file that a Feature makes", `SBX311`, "", scripted("debian:12", "set -e\ncurl -o a https://x.test/a\ncp a /usr/bin/a")},
+	{"order of Features without ./", `error SBX325 "tool"`, strings.Replace(scripted("debian:12", "true"), `"features"`,
+		`"overrideFeatureInstallOrder": [`+"\n"+`"tool"], "features"`, 1), strings.Replace(scripted("debian:12", "true"), `"features"`,
+		`"overrideFeatureInstallOrder": ["./tool"], "features"`, 1)},
+	// Programs that start scripts.
+	{"interpreter of a hook's script", `error SBX749 "./a.sh"`, imaged("debian:12", `, "postCreateCommand": "./a.sh"`) +
+		"\n-- a.sh --\n#!/usr/bin/env zsh\n", imaged("debian:12", `, "postCreateCommand": "./a.sh"`) + "\n-- a.sh --\n#!/bin/bash\n"},
+	{"first process with the line ends of Windows", `error SBX753 ENTRYPOINT`, ownCommand + "COPY run.sh /\nENTRYPOINT [\"/run.sh\"]\n" +
+		"-- .devcontainer/run.sh --\n#!/bin/sh\r\nexec sleep 9\n", ownCommand + "COPY run.sh /\nENTRYPOINT [\"/run.sh\"]\n" +
+		"-- .devcontainer/run.sh --\n#!/bin/sh\nexec sleep 9\n"},
+	{"first process that the CLI replaces", `SBX753`, "", strings.Replace(ownCommand, "false", "true", 1) +
+		"COPY run.sh /\nENTRYPOINT [\"/run.sh\"]\n-- .devcontainer/run.sh --\n#!/bin/sh\r\nexec sleep 9\n"},
+	{"group docker", `error SBX703 docker`, "FROM debian:12\nRUN useradd -m dev && usermod -aG docker dev\n",
+		"FROM debian:12\nRUN groupadd -f docker && useradd -m dev && usermod -aG docker dev\n"},
+	{"group docker of a package", `SBX703`, "", "FROM debian:12\nRUN apt-get update && apt-get install -y docker.io\n" +
+		"RUN useradd -m dev && usermod -aG sudo,docker dev\n"},
+	// Variables.
+	{"PATH of the container too early", `error SBX308 "/opt`, imaged("debian:12",
+		`, "containerEnv": {"PATH": "/opt/bin:${containerEnv:PATH}"}`), imaged("debian:12",
+		`, "remoteEnv": {"PATH": "/opt/bin:${containerEnv:PATH}"}`)},
+	{"export in a file of variables", `error SBX321 "--env-file"`, imaged("debian:12", `, "runArgs": ["--env-file", "a.env"]`) +
+		"\n-- a.env --\n# of the project\n\nA=b c\nexport B=c\n", imaged("debian:12", `, "runArgs": ["--env-file", "a.env"]`) +
+		"\n-- a.env --\n# of the project\n\nA=b c\nB\n"},
+	{"service behind a profile", `error SBX316 db]`, service + "    depends_on: [\n      db]\n" +
+		"  db: {image: \"x/y:1\", profiles: [extra]}\n", service + "    depends_on: {db: {condition: service_started, required: false}}\n" +
+		"  db: {image: \"x/y:1\", profiles: [extra]}\n"},
+	{"service behind a profile that .env chooses", `SBX316`, "", service + "    depends_on: [db]\n" +
+		"  db: {image: \"x/y:1\", profiles: [extra]}\n-- .devcontainer/.env --\nCOMPOSE_PROFILES=extra\n"},
+	{"empty password in a file", `error SBX331 POSTGRES_PASSWORD=`, service + "  db: {image: \"postgres:17\", env_file: .env}\n" +
+		"-- .devcontainer/.env --\nPOSTGRES_USER=a\nPOSTGRES_PASSWORD=\n", service + "  db: {image: \"postgres:17\", env_file: .env}\n" +
+		"-- .devcontainer/.env --\nPOSTGRES_USER=a\nPOSTGRES_PASSWORD=a\n"},
+	{"empty password that initializeCommand fills in", `SBX331`, "", composedAt("/w", `, "initializeCommand": "sh .devcontainer/fill.sh"`) +
+		service + "  db: {image: \"postgres:17\", env_file: .env}\n-- .devcontainer/.env --\nPOSTGRES_PASSWORD=\n" +
+		"-- .devcontainer/fill.sh --\n"},
+	{"password that the host must have", `SBX331`, "", service +
+		"  db: {image: \"postgres:17\", environment: {POSTGRES_PASSWORD: \"${POSTGRES_PASSWORD:?}\"}}\n"},
+}
+
+// scripted is a configuration with a Feature of the project, and the text of its install.sh.
+func scripted(image, script string) string {
+	return installed(image, "#!/bin/sh\n"+script, "")
 }
 
 func TestFreshProjects(t *testing.T) { testPairs(t, writtenFresh) }
