@@ -37,11 +37,8 @@ func Exec(ctx context.Context, e *engine.Engine, id string, o ExecOptions) (code
 		WorkingDir: o.Dir, Stdin: true,
 	}
 	stream, err := e.Exec(ctx, runplan.AgentContainer(id), spec)
-	if errors.Is(err, engine.ErrNotFound) || errors.Is(err, engine.ErrConflict) {
-		return 0, diag.WithHint(fmt.Errorf("the agent of the run %s %w", id, ErrNotRunning), "'sbx-devc status %s' says how", id)
-	}
 	if err != nil {
-		return 0, err
+		return 0, gone(id, err)
 	}
 	defer context.AfterFunc(ctx, func() { _ = stream.Close() })()
 	remote := terminal.NewRemote(stream)
@@ -72,7 +69,17 @@ func Exec(ctx context.Context, e *engine.Engine, id string, o ExecOptions) (code
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}
-	return e.ExecExit(ctx, stream)
+	code, err = e.ExecExit(ctx, stream)
+	return code, gone(id, err)
+}
+
+// gone says of an agent that the engine no longer has, and so no exit code of what ran
+// beside it, that it has ended; other errors stay.
+func gone(id string, err error) error {
+	if errors.Is(err, engine.ErrNotFound) || errors.Is(err, engine.ErrConflict) {
+		return diag.WithHint(fmt.Errorf("the agent of the run %s %w", id, ErrNotRunning), "'sbx-devc status %s' says how", id)
+	}
+	return err
 }
 
 // ErrNotRunning reports an agent that has ended, or never began.
