@@ -493,7 +493,7 @@ func testBrokenPolicy(t *testing.T, p *devProject) {
 	if len(ids) != 1 {
 		t.Fatalf("want one container, got %v\n%s", ids, log)
 	}
-	for time.Now().Before(deadline) && !strings.HasPrefix(state, "exited ") {
+	for ; time.Now().Before(deadline) && !strings.HasPrefix(state, "exited "); time.Sleep(50 * time.Millisecond) {
 		state = p.must(p.docker, "inspect", "--format", "{{.State.Status}} {{.State.ExitCode}}", ids[0])
 	}
 	if state != "exited 65" {

@@ -42,7 +42,7 @@ func (tt *screen) run(args ...string) string {
 func (tt *screen) expect(text string, keys ...string) (shown string) {
 	tt.t.Helper()
 	deadline := time.Now().Add(2 * time.Minute) // a machine may be busy with other tests
-	for {
+	for ; ; time.Sleep(20 * time.Millisecond) {
 		shown = tt.run("capture-pane", "-p", "-J")
 		if strings.Contains(shown, text) {
 			break

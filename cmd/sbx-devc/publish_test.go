@@ -236,6 +236,7 @@ func TestFeatureFirewall(t *testing.T) {
 			if time.Now().After(deadline) {
 				t.Fatal("the container goes on without a firewall")
 			}
+			time.Sleep(50 * time.Millisecond)
 		}
 	})
 	// Without a login shell nothing waits but the Feature's own commands. The

@@ -171,7 +171,7 @@ func TestExpiredAddress(t *testing.T) {
 		defer conn.Close()
 		echo(t, conn, "while it is open")
 		deadline := time.Now().Add(30 * time.Second)
-		for {
+		for ; ; time.Sleep(20 * time.Millisecond) {
 			again, err := b.dial("tcp", to)
 			if err != nil {
 				break
