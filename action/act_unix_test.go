@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -81,7 +82,9 @@ func TestActionUnderAct(t *testing.T) {
 	server := httptest.NewServer(api)
 	defer server.Close()
 
-	r := runAct(t, act, server.URL, "          allowed_domains: |\n            "+allowed+" # the test's own server\n")
+	// The step compiles the program: CLAUDE_SANDBOX_BIN is not set.
+	r := actIn{dir: t.TempDir(), act: act}.run(t, server.URL,
+		"          allowed_domains: |\n            "+allowed+" # the test's own server\n")
 	if r.outcome != "success" || r.outputs["conclusion"] != "success" {
 		t.Fatalf("outcome %q, outputs %v\n%s", r.outcome, r.outputs, r.log)
 	}
@@ -126,7 +129,12 @@ func TestActionUnderAct(t *testing.T) {
 // say so in outputs and summary.
 func TestActionUnderActWithoutAKey(t *testing.T) {
 	act := testenv.Program(t, "act")
-	r := runAct(t, act, "http://127.0.0.1:9", "          max_turns: many\n          claude_code_oauth_token: sk-ant-oat01-another\n")
+	bin, err := program()
+	if err != nil {
+		t.Fatal("building sbx-devc: ", err)
+	}
+	in := actIn{dir: t.TempDir(), act: act, env: []string{"CLAUDE_SANDBOX_BIN=" + bin}}
+	r := in.run(t, "http://127.0.0.1:9", "          max_turns: many\n          claude_code_oauth_token: sk-ant-oat01-another\n")
 	if r.outcome != "failure" || r.outputs["conclusion"] != "config_error" {
 		t.Errorf("outcome %q, outputs %v\n%s", r.outcome, r.outputs, r.log)
 	}
@@ -323,11 +331,6 @@ type actLine struct {
 	Content string `json:"content"`
 }
 
-func runAct(t *testing.T, act, upstream, with string) actRun {
-	t.Helper()
-	return actIn{dir: t.TempDir(), act: act}.run(t, upstream, with)
-}
-
 // actIn is where act runs, and as whom.
 type actIn struct {
 	dir string
@@ -361,7 +364,11 @@ func (in actIn) run(t *testing.T, upstream, with string) actRun {
 	command(t, project, "git", "add", "-A")
 	command(t, project, "git", "-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "start")
 
-	source := sourceTree(t, filepath.Join(dir, "action"))
+	var files []string // all of them, which a step compiles
+	if slices.ContainsFunc(in.env, func(v string) bool { return strings.HasPrefix(v, "CLAUDE_SANDBOX_BIN=") }) {
+		files = actionFiles
+	}
+	source := sourceTree(t, filepath.Join(dir, "action"), files...)
 	if in.actionFile != nil {
 		file := filepath.Join(source, "action.yml")
 		if err := os.WriteFile(file, []byte(in.actionFile(read(t, file))), 0o644); err != nil {
@@ -472,7 +479,7 @@ jobs:
 	command(t, project, "git", "-c", "user.name=t", "-c", "user.email=t@example.com", "commit", "-qm", "start")
 	command(t, project, act, "push", "-W", ".github/workflows/t.yml", "-P", "ubuntu-latest=-self-hosted", "--action-offline-mode",
 		"--action-cache-path", filepath.Join(dir, "cache"), "--local-repository",
-		"org/claude-sandbox@v1="+sourceTree(t, filepath.Join(dir, "action")),
+		"org/claude-sandbox@v1="+sourceTree(t, filepath.Join(dir, "action"), actionFiles...),
 		"--env", "CLAUDE_SANDBOX_BIN="+bin, "--env", "PATH="+os.Getenv("PATH"))
 	outputs := read(t, filepath.Join(dir, "outputs"))
 	for _, want := range []string{"failure {", `"conclusion": "refused"`, `"refused": ".git/x: it is in a git directory"`} {

@@ -93,12 +93,16 @@ func TestParallelInstallsFromOneFolder(t *testing.T) {
 	}
 }
 
-// sourceTree copies what a checkout of this repository holds, so that the
-// Action is installed as a consumer gets it: without anything built.
-func sourceTree(t *testing.T, to string) string {
+// actionFiles is what the Action itself consists of, and its program does not.
+var actionFiles = []string{"action.yml", "apply", "comment", "setup", "scripts", ".github/workflows"}
+
+// sourceTree copies what a checkout of this repository holds, or these folders and files of it,
+// so that the Action is installed as a consumer gets it: without anything built.
+func sourceTree(t *testing.T, to string, paths ...string) string {
 	t.Helper()
 	const root = ".."
-	for name := range strings.SplitSeq(command(t, root, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"), "\x00") {
+	list := append([]string{"ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"}, paths...)
+	for name := range strings.SplitSeq(command(t, root, "git", list...), "\x00") {
 		info, err := os.Lstat(filepath.Join(root, name))
 		if name == "" || err != nil || !info.Mode().IsRegular() {
 			continue

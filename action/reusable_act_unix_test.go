@@ -87,7 +87,7 @@ func TestReusableWorkflowsUnderAct(t *testing.T) {
 		t.Fatal("building sbx-devc: ", err)
 	}
 	bridgeGateway(t) // an engine is there
-	source := sourceTree(t, filepath.Join(t.TempDir(), "action"))
+	source := sourceTree(t, filepath.Join(t.TempDir(), "action"), actionFiles...)
 	for name, c := range map[string]struct {
 		event, payload string
 		turn           fakeapi.Turn
@@ -158,7 +158,7 @@ func TestThePrebuiltImageUnderAct(t *testing.T) {
 	image := strings.Replace(registrytest.Start(t), "127.0.0.1", "localhost", 1) + "/o/R-devcontainer"
 	c := called{
 		name: "prebuild", event: "push", payload: `{"ref":"refs/heads/main",` + about + `}`,
-		source: sourceTree(t, filepath.Join(t.TempDir(), "action")), bin: bin,
+		source: sourceTree(t, filepath.Join(t.TempDir(), "action"), actionFiles...), bin: bin,
 		with: "image: " + image,
 	}
 	t.Cleanup(func() { _ = exec.Command("docker", "rmi", "-f", "sbx-prebuild").Run() })
