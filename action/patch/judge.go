@@ -173,6 +173,8 @@ func (f *File) refused() string {
 		}
 	}
 	switch {
+	case f.Added && f.NewMode == "":
+		return "it is new and has no mode"
 	case f.whole != nil && f.whole.was == f.whole.is:
 		return "the patch says nothing of what changed"
 	case f.whole != nil:

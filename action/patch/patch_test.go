@@ -66,6 +66,8 @@ func TestAttackPatches(t *testing.T) {
 		"link":               {added("x", "120000", "/etc/passwd"), "symbolic link"},
 		"submodule":          {added("x", "160000", "Subproject commit 0"), "submodule"},
 		"set-uid":            {added("x", "104755", "a"), `its mode is "104755"`},
+		"no mode":            {added("x", "", "a"), "has no mode"},
+		"binary, no mode":    {addedBinary("x", "", "a\x00"), "has no mode"},
 		"link becomes file":  {"diff --git a/x b/x\nold mode 120000\nnew mode 100644\n", "symbolic link"},
 		"file becomes link":  {"diff --git a/x b/x\nold mode 100644\nnew mode 120000\n", "symbolic link"},
 		"binary":             {"diff --git a/x b/x\nnew file mode 100644\nBinary files /dev/null and b/x differ\n", "content is binary"},
@@ -281,6 +283,32 @@ func TestAttackHunksThatDoNotFit(t *testing.T) {
 		got, err := p.Files[0].Apply([]byte(old))
 		if string(got) != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q, %v", old, got, err)
+		}
+	}
+}
+
+// The attribute eol=crlf gives a checkout, and with it the agent, CRLF for the commit's LF.
+func TestAPatchOfACheckoutWithCRLF(t *testing.T) {
+	p, err := Parse([]byte("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,3 +1,4 @@\n one\r\n-two\r\n+2\r\n+with LF\n three\r\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for old, want := range map[string]string{
+		"one\ntwo\nthree\nfour": "one\n2\nwith LF\nthree\nfour", "one\r\ntwo\r\nthree\r\n": "one\r\n2\r\nwith LF\nthree\r\n",
+		"one\ntwo\r\nthree\n": "", "one\ntwo\n3\n": "", "one\ntwo\nthree": "", "": "",
+	} {
+		got, err := p.Files[0].Apply([]byte(old))
+		if string(got) != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v, want %q", old, got, err, want)
+		}
+	}
+	removed := "diff --git a/x b/x\ndeleted file mode 100644\n--- a/x\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-one\r\n"
+	if p, err = Parse([]byte(removed)); err != nil {
+		t.Fatal(err)
+	}
+	for old, fits := range map[string]bool{"one\n": true, "one\r\n": true, "one": false, "one\none\n": false} {
+		if got, err := p.Files[0].Apply([]byte(old)); len(got) > 0 || (err == nil) != fits {
+			t.Errorf("removed: %q: %q, %v", old, got, err)
 		}
 	}
 }
