@@ -14,14 +14,14 @@ var (
 	inertFence   = regexp.MustCompile("^ {0,3}(`{3,}|~{3,})")
 	inertSpan    = regexp.MustCompile("``[^`]+``|`[^`]+`")
 	inertBold    = regexp.MustCompile(`\*\*([^\s*](?:[^*]*[^\s*])?)\*\*`)
-	inertAddress = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://\S*|(?:mailto|xmpp):\S*|www\.\S+|\S*@\S*|\S*#[0-9]\S*|\bgh-[0-9]+`)
+	inertAddress = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://\S*|(?:mailto|xmpp):\S*|www\.\S+|\S*@\S*|\S*#[0-9]\S*|\bgh-[0-9]+|\b[0-9a-f]{7,}\b`)
 )
 
 // inert writes Markdown of the agent's so that it looks as the agent meant it and can do
 // nothing: headings, lists, quotes, bold words and code are made anew, and every other
 // character that could mean something to Markdown or HTML is a reference to it. So there is
-// no link, image, mention, HTML, formula or diagram; addresses, mentions and numbers of issues
-// are code, because GitHub looks for these in the text that it shows.
+// no link, image, mention, HTML, formula or diagram; addresses, mentions, numbers of issues and
+// hashes of commits are code, because GitHub looks for these in the text that it shows.
 func inert(text string) string {
 	var b strings.Builder
 	var block []string // of code, or of a table, which is shown as code

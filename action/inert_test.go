@@ -30,6 +30,7 @@ func TestAttackInertMarkdown(t *testing.T) {
 		"- - - <img>", "> > <img>", "# `<img>", "**<img>**", "`` ` `` <img> ``", "<!-- ", "`\n<img>\n`", "a`<img>\u0085`<img>`", "1. ```\n<img>",
 		"- ```\n  <img>", "* [ ] x",
 		"https://x.example/`<img>`", "**`<img>**`", "x`**`<img>", "\x00`<img>", "###### <img> ######",
+		"a5c3785", "**a5c3785ed8d6a35868bc169f07e40e889087fd2e** (a5c3785)", "r/a5c3785, A5C3785ed8",
 	} {
 		got := inert(text)
 		rest := got
@@ -49,7 +50,7 @@ func TestAttackInertMarkdown(t *testing.T) {
 			line = regexp.MustCompile(`&#[0-9]+;`).ReplaceAllString(line, "")
 			line = regexp.MustCompile(`^ {0,6}(- |[0-9]+\. |> |##### )`).ReplaceAllString(line, "")
 			if strings.ContainsAny(strings.ReplaceAll(line, "**", ""), "\\`*_{}[]<>#+!|~$&=^:@") || strings.Contains(line, "www.") ||
-				strings.HasPrefix(line, "    ") {
+				regexp.MustCompile("(?i)[0-9a-f]{7}").MatchString(line) || strings.HasPrefix(line, "    ") {
 				t.Errorf("%q: %q is left of %q", text, line, got)
 			}
 		}

@@ -384,7 +384,7 @@ func TestAttackFoldedParts(t *testing.T) {
 	r := runStep(t, t.Context(), nil, func(_ context.Context, job Job) (Report, error) {
 		job.Events(agent.Init{Version: "</details><b>2</b>", Model: "m"})
 		for i := range 500 {
-			job.Events(agent.ToolUse{ID: fmt.Sprint(i), Name: "</summary><img src=x>", Argument: "```\n</details><h1>forged"})
+			job.Events(agent.ToolUse{ID: fmt.Sprint(i), Name: "</summary><img src=x>@everyone", Argument: "```\n</details><h1>forged"})
 		}
 		job.Events(agent.ToolResult{ID: "0", IsError: true, Text: "x"})
 		return Report{
@@ -403,9 +403,12 @@ func TestAttackFoldedParts(t *testing.T) {
 	rest := regexp.MustCompile("(?s)\n(`{3,})text\n.*?\n`{3,}\n").ReplaceAllString(r.summary, "")
 	rest = regexp.MustCompile("`[^`\n]*`").ReplaceAllString(rest, "")
 	for _, tag := range regexp.MustCompile("<[^>]*>").FindAllString(rest, -1) {
-		if !slices.Contains([]string{"<details>", "<summary>", "</summary>", "</details>"}, tag) {
+		if !slices.Contains([]string{"<details>", "<summary>", "<code>", "</code>", "</summary>", "</details>"}, tag) {
 			t.Errorf("HTML of the agent's: %q", tag)
 		}
+	}
+	if outsideCode := regexp.MustCompile("<code>[^<]*</code>").ReplaceAllString(rest, ""); strings.Contains(outsideCode, "everyone") {
+		t.Errorf("a mention of the agent's: %s", outsideCode)
 	}
 	if n := strings.Count(rest, "<details>"); n != 2 || strings.Count(rest, "</details>") != n || len(r.summary) > 64<<10 {
 		t.Errorf("%d folded parts, %d bytes:\n%s", n, len(r.summary), rest)

@@ -10,6 +10,7 @@ import (
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/firewall/learn"
 	"github.com/org/claude-sandbox/firewall/report"
+	"github.com/org/claude-sandbox/internal/visible"
 )
 
 // Bounds of the step summary. GitHub drops a summary beyond 1 MiB as a whole,
@@ -124,8 +125,8 @@ func folded(b *strings.Builder, title, content string) {
 	fmt.Fprintf(b, "<details><summary>%s</summary>\n\n%s</details>\n\n", title, content)
 }
 
-// inlineHTML shows text inside of HTML.
-func inlineHTML(text string) string { return references(NeutralLine(text, 500)) }
+// inlineHTML shows text inside of HTML. It is code, because GitHub looks for mentions elsewhere.
+func inlineHTML(text string) string { return "<code>" + references(NeutralLine(text, 500)) + "</code>" }
 
 // writeEgress writes the egress table, denied hosts first, and the lines that
 // would allow them.
@@ -214,7 +215,7 @@ func (r reported) headline() string {
 		line += ": " + NeutralLine(r.Outcome.Message, 1000)
 	}
 	if r.Outcome.Conclusion == agent.Success && r.Result != nil {
-		line += fmt.Sprintf(", %d turns, $%.4f", r.Result.Turns, r.Result.CostUSD)
+		line += fmt.Sprintf(", %s, $%.4f", visible.Count(r.Result.Turns, "turn"), r.Result.CostUSD)
 	}
 	return line
 }
