@@ -14,7 +14,8 @@ var (
 	inertFence   = regexp.MustCompile("^ {0,3}(`{3,}|~{3,})")
 	inertSpan    = regexp.MustCompile("``[^`]+``|`[^`]+`")
 	inertBold    = regexp.MustCompile(`\*\*([^\s*](?:[^*]*[^\s*])?)\*\*`)
-	inertAddress = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://\S*|(?:mailto|xmpp):\S*|www\.\S+|\S*@\S*|\S*#[0-9]\S*|\bgh-[0-9]+|\b[0-9a-f]{7,}\b`)
+	inertAddress = regexp.MustCompile(`(?i)[a-z][a-z0-9+.-]*://\S*|(?:mailto|xmpp):\S*|www\.\S+|\S*@\S*|` +
+		`\S*#[0-9]\S*|\bgh-[0-9]+|\b[0-9a-f]{7,}\b`)
 )
 
 // inert writes Markdown of the agent's so that it looks as the agent meant it and can do

@@ -309,6 +309,7 @@ func (s *step) report(r reported) {
 // advice is what to do about a conclusion; the others need none.
 var advice = map[agent.Conclusion]string{
 	agent.MaxTurns:       "raise max_turns, or ask for less at once; the work so far is in the workspace",
+	agent.APIError:       "the input model names another model; resume goes on with this conversation once the API answers",
 	agent.SchemaMismatch: "the transcript has the answer; say in the prompt what the schema means, or ask for less",
 	agent.MaxRepeats:     "the transcript shows the calls; say in the prompt what to do when they fail",
 	agent.MaxBudget:      "raise max_budget_usd, or ask for less at once; the work so far is in the workspace",

@@ -213,7 +213,8 @@ func TestTheSummarySaysWhatToDo(t *testing.T) {
 		"no container engine answers\n  start one\n":                     {err: hinted},
 		"the engine went\n  start one\n": {
 			report: Report{Outcome: agent.Outcome{Conclusion: agent.Failure, Message: "the engine went"}}, err: hinted},
-		"five turns\n  raise max_turns": {report: Report{Outcome: agent.Outcome{Conclusion: agent.MaxTurns, Message: "five turns"}}},
+		"unknown model\n  the input model": {report: Report{Outcome: agent.Outcome{Conclusion: agent.APIError, Message: "unknown model"}}},
+		"five turns\n  raise max_turns":    {report: Report{Outcome: agent.Outcome{Conclusion: agent.MaxTurns, Message: "five turns"}}},
 	} {
 		r := runStep(t, t.Context(), tc.inputs, func(context.Context, Job) (Report, error) { return tc.report, tc.err })
 		if !strings.Contains(r.summary, want) || strings.Contains(r.summary, "| Turns |") || strings.Contains(r.summary, "Changed files") {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,15 +33,15 @@ var passing = []int{
 type outage struct {
 	mu    sync.Mutex
 	since time.Time // zero = there is none
-	told  bool
+	told  news
 	again bool // patience came to its end once before, after progress
 }
 
 // heard takes an answer, nil where the upstream could not be reached, and returns how long
 // to wait before the request is sent again; again is false for an answer that the agent gets.
-// over says that patience has come to its end: to ask again is of no use. progress says that
-// the upstream has answered this run before: once in a run patience begins anew then, because
-// the work would be lost.
+// over says that patience has come to its end: to ask again is of no use; wait is then what
+// the upstream asks for, if it does. progress says that the upstream has answered this run
+// before: once in a run patience begins anew then, because the work would be lost.
 func (o *outage) heard(now time.Time, patience time.Duration, try int, progress bool, resp *http.Response) (
 	wait time.Duration, again, over bool) {
 	if patience <= 0 || resp == nil && !progress {
@@ -54,7 +55,7 @@ func (o *outage) heard(now time.Time, patience time.Duration, try int, progress 
 	}
 	switch {
 	case resp != nil && !slices.Contains(passing, resp.StatusCode):
-		o.since, o.told = time.Time{}, false
+		o.since, o.told = time.Time{}, nothing
 		return 0, false, false
 	case header.Get("X-Should-Retry") == "false":
 		return 0, false, true
@@ -65,24 +66,39 @@ func (o *outage) heard(now time.Time, patience time.Duration, try int, progress 
 	wait, said := retryAfter(now, header)
 	if !said {
 		wait = min(firstWait<<min(try, 10), maxWait)
+		if left := o.since.Add(patience).Sub(now); left >= firstWait { // the last try is when patience ends
+			wait = min(wait, left)
+		}
 	}
 	wait = max(wait, leastWait)
 	if now.Add(wait).After(o.since.Add(patience)) && progress && !o.again && wait <= patience {
 		o.since, o.again = now, true
 	}
 	if now.Add(wait).After(o.since.Add(patience)) {
-		return 0, false, true
+		if !said {
+			wait = 0
+		}
+		return wait, false, true
 	}
 	return wait, true, false
 }
 
-// first reports true once an outage: then the user is told of it.
-func (o *outage) first() bool {
+// news is what the user knows of an outage.
+type news int
+
+const (
+	nothing   news = iota
+	goesOn         // requests are repeated
+	isGivenUp      // they are no longer
+)
+
+// first reports true once an outage for each of its news: then the user is told.
+func (o *outage) first(n news) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	told := o.told
-	o.told = true
-	return !told
+	before := o.told
+	o.told = max(before, n)
+	return before < n
 }
 
 // retryAfter is how long the upstream says that a client should wait (RFC 9110, 10.2.3).
@@ -138,17 +154,23 @@ func (p *Proxy) ask(ctx context.Context, out func() *http.Request, sent *atomic.
 			return nil, err
 		}
 		wait, again, over := p.transport.outage.heard(time.Now(), p.transport.patience, try, p.conversation.answered.Load() > 0, resp)
+		problem := "cannot be reached"
+		if resp != nil {
+			problem = strings.TrimSpace(fmt.Sprintf("answers %d %s", resp.StatusCode, http.StatusText(resp.StatusCode)))
+		}
 		if over && resp != nil {
 			resp.Header.Set("X-Should-Retry", "false") // Claude would ask ten times more
+			if wait > 0 {
+				problem += fmt.Sprintf(" and asks for a wait of %s", wait.Round(time.Second))
+			}
+			if p.transport.outage.first(isGivenUp) {
+				p.warn(fmt.Sprintf("the model API, %s, %s; it is not asked again", p.upstream.Host, problem))
+			}
 		}
 		if !again {
 			return resp, err
 		}
-		if p.transport.outage.first() {
-			problem := "cannot be reached"
-			if resp != nil {
-				problem = fmt.Sprintf("answers %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
-			}
+		if p.transport.outage.first(goesOn) {
 			p.warn(fmt.Sprintf("the model API, %s, %s; it is asked again for %s", p.upstream.Host, problem, p.transport.patience))
 		}
 		if resp != nil {

@@ -24,7 +24,7 @@ func TestOutage(t *testing.T) {
 	type step struct {
 		after time.Duration // of the first one
 		resp  *http.Response
-		wait  time.Duration // 0 = the agent gets the answer
+		wait  time.Duration // of a request that is sent again, or that the API asks for; 0 = none
 		over  bool
 	}
 	late := 5*time.Minute + time.Second
@@ -39,7 +39,10 @@ func TestOutage(t *testing.T) {
 		"in milliseconds":      {{0, answer(429, "Retry-After", "17", "Retry-After-Ms", "1500"), 1500 * time.Millisecond, false}},
 		"at a time":            {{0, answer(503, "Retry-After", "Fri, 02 Jan 2026 03:05:05 GMT"), time.Minute, false}},
 		"at once":              {{0, answer(503, "Retry-After", "0"), leastWait, false}},
-		"longer than patience": {{0, answer(429, "Retry-After", "3600"), 0, true}},
+		"longer than patience": {{0, answer(429, "Retry-After", "3600"), time.Hour, true}},
+		"to the end of patience": {{0, answer(529), time.Second, false},
+			{5*time.Minute - 1500*time.Millisecond, answer(529), 1500 * time.Millisecond, false},
+			{5 * time.Minute, answer(529), 0, true}},
 		"nonsense": {{0, answer(429, "Retry-After", "-1"), time.Second, false},
 			{0, answer(429, "Retry-After", "soon"), 2 * time.Second, false}},
 		"it says no": {{0, answer(529, "X-Should-Retry", "false"), 0, true}},
@@ -55,7 +58,7 @@ func TestOutage(t *testing.T) {
 			var o outage
 			for i, s := range steps {
 				wait, again, over := o.heard(begin.Add(s.after), 5*time.Minute, i, strings.Contains(name, "progress") || name == "not reached", s.resp)
-				if wait != s.wait || again != (s.wait > 0) || over != s.over {
+				if wait != s.wait || again != (s.wait > 0 && !s.over) || over != s.over {
 					t.Errorf("%d: %v %v %v, want %+v", i, wait, again, over, s)
 				}
 			}
@@ -133,7 +136,7 @@ func TestAnOverloadedModelAPIIsAskedAgain(t *testing.T) {
 			t.Errorf("%+v", q)
 		}
 	}
-	if len(told) != 1 || !strings.Contains(told[0], "529") || !strings.Contains(told[0], "127.0.0.1:") {
+	if len(told) != 1 || told[0] != "the model API, "+f.proxy.upstream.Host+", answers 529; it is asked again for 1m0s" {
 		t.Errorf("%q", told)
 	}
 	if n := f.logged(); n > 1 || f.proxy.Answered() != 1 {
@@ -142,9 +145,18 @@ func TestAnOverloadedModelAPIIsAskedAgain(t *testing.T) {
 }
 
 func TestAnAPIThatStaysOverloadedIsNotAskedByClaudeAgain(t *testing.T) {
-	f := newFixture(t, &fakeapi.Server{Always: &fakeapi.Fault{Status: 429, Retry: "3600"}}, func(o *Options) { o.Patience = time.Minute })
-	if r := f.post(t); r.status != 429 || r.header.Get("X-Should-Retry") != "false" || !strings.Contains(r.body, "scripted error 429") {
-		t.Errorf("%+v", r)
+	var told []string
+	f := newFixture(t, &fakeapi.Server{Always: &fakeapi.Fault{Status: 429, Retry: "3600"}}, func(o *Options) {
+		o.Patience, o.Warn = time.Minute, func(line string) { told = append(told, line) }
+	})
+	for range 2 {
+		if r := f.post(t); r.status != 429 || r.header.Get("X-Should-Retry") != "false" || !strings.Contains(r.body, "scripted error 429") {
+			t.Errorf("%+v", r)
+		}
+	}
+	want := "the model API, " + f.proxy.upstream.Host + ", answers 429 Too Many Requests and asks for a wait of 1h0m0s; it is not asked again"
+	if len(told) != 1 || told[0] != want {
+		t.Errorf("%q, want %q", told, want)
 	}
 }
 

@@ -3,11 +3,13 @@ package sandbox
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/org/claude-sandbox/credproxy"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/visible"
 )
 
 // When a model API that has never answered is given up: Claude asks again after
@@ -62,6 +64,7 @@ func (r *reach) judge() {
 func (r *reach) failure(upstream string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	err := fmt.Errorf("%w: %s: %d tries: %s", ErrUpstream, upstream, r.tries, r.why)
+	why := strings.TrimPrefix(r.why, ErrUpstream.Error()+": ")
+	err := fmt.Errorf("%w: %s: %s: %s", ErrUpstream, upstream, visible.Count(r.tries, "attempt"), why)
 	return diag.WithHint(err, "check this machine's network and proxy settings, and SBX_DEVC_UPSTREAM or ANTHROPIC_BASE_URL if set")
 }

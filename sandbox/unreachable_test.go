@@ -45,3 +45,13 @@ func TestModelAPIIsGivenUpOnlyIfItNeverAnswered(t *testing.T) {
 		}
 	}
 }
+
+// The reason that the proxy gives begins with the same words.
+func TestTheFailureSaysOnceWhatFailed(t *testing.T) {
+	r := newReach()
+	r.note(credproxy.Entry{Method: http.MethodPost, Refused: "the model API cannot be reached: no route", Unreachable: true})
+	const want = "the model API cannot be reached: http://a.example: 1 attempt: no route"
+	if got := r.failure("http://a.example").Error(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
