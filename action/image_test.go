@@ -92,6 +92,24 @@ func TestAFolderOfRoots(t *testing.T) {
 	}
 }
 
+// A workflow without actions/checkout has nothing to work on.
+func TestAnEmptyWorkspaceIsTold(t *testing.T) {
+	for _, name := range []string{"", "README.md"} {
+		in := Inputs{Prompt: "x"}
+		in.WorkingDirectory = t.TempDir()
+		if name != "" {
+			write(t, filepath.Join(in.WorkingDirectory, name), "x")
+		}
+		_, plan, err := planJob(Job{ID: "test", Inputs: in, Progress: io.Discard, Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if told := strings.Contains(strings.Join(plan.Warnings, "\n"), "actions/checkout"); told != (name == "") {
+			t.Errorf("%q: %q", name, plan.Warnings)
+		}
+	}
+}
+
 // A fresh runner's log has what actions/cache needs; a runner with the package says nothing.
 func TestTheCacheOfClaudeCodeIsTold(t *testing.T) {
 	cache := t.TempDir()

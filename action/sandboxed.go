@@ -198,6 +198,9 @@ func planJob(job Job) (project *session.Project, plan *runplan.Plan, err error) 
 	if err == nil {
 		err = unusedKey(in, plan)
 	}
+	if left, unread := os.ReadDir(in.WorkingDirectory); err == nil && unread == nil && len(left) == 0 {
+		plan.Warnings = append(plan.Warnings, "the workspace is empty: a step actions/checkout before this one fills it")
+	}
 	if wrong := (*session.SettingsError)(nil); errors.As(err, &wrong) {
 		_ = diag.WriteText(job.Progress, wrong.Findings) // best effort, as all of the log
 	}

@@ -385,6 +385,19 @@ func TestOutOfMemoryIsNamed(t *testing.T) {
 	}
 }
 
+// The Action's outputs and annotations have the outcome alone.
+func TestOutOfMemoryIsInTheOutcome(t *testing.T) {
+	for conclusion, want := range map[agent.Conclusion]string{
+		agent.NoResult: "claude ended: the kernel killed it", agent.Tampered: "claude ended",
+	} {
+		r := &run{host: Host{Say: func(string) {}}, result: Result{Outcome: agent.Outcome{Conclusion: conclusion, Message: "claude ended"}}}
+		r.killed("the kernel killed it")
+		if got := r.result.Outcome.Message; got != want {
+			t.Errorf("%s: %q, want %q", conclusion, got, want)
+		}
+	}
+}
+
 // TestTwoRunsShareAFolder: the end of one must not take the protection from
 // the other, whose mounts lie on the first one's placeholders.
 func TestTwoRunsShareAFolder(t *testing.T) {

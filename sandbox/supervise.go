@@ -172,9 +172,17 @@ func (r *run) blame(ctx context.Context, c course) {
 		r.result.ExitCode = exitcode.Internal
 		r.result.Outcome = agent.Outcome{Conclusion: agent.Failure, Message: c.failure.Error()}
 	case c.exit.Code == exitcode.Signal+int(syscall.SIGKILL) && r.engine.OOMKilled(context.WithoutCancel(ctx), r.agent.id):
-		r.host.Say("the kernel killed the agent because it ran out of memory: raise the limit with --memory")
+		r.killed("the kernel killed the agent because it ran out of memory")
 	case c.exit.Code == exitcode.Signal+int(syscall.SIGKILL) && c.ended == agent.EndedItself: // Podman 4.3 never says why
-		r.host.Say("something killed the agent, most often the kernel because memory ran out: raise the limit with --memory")
+		r.killed("something killed the agent, most often the kernel because memory ran out")
+	}
+}
+
+// killed says why the agent was killed, also where it left no result to be told instead.
+func (r *run) killed(why string) {
+	r.host.Say(why + ": raise its limit (--memory, limits.memory or the Action's input memory)")
+	if r.result.Outcome.Conclusion == agent.NoResult {
+		r.result.Outcome.Message += ": " + why
 	}
 }
 
