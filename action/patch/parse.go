@@ -109,7 +109,7 @@ func Parse(text []byte) (*Patch, error) {
 type parser struct {
 	binaries int64 // bytes of them so far
 	rest     []byte
-	line     []byte // without its end
+	line     []byte // without its end, which follows it
 	number   int
 	patch    Patch
 }
@@ -297,6 +297,7 @@ func span(text string) (start, lines int, ok bool) {
 
 // body reads the lines of a hunk, which has left of the old file and right of the new one.
 func (p *parser) body(f *File, h *hunk, left, right int) error {
+	h.lines = make([]line, 0, min(left+right, len(p.rest)/2)) // each is two bytes or more
 	for left > 0 || right > 0 {
 		if !p.next() {
 			return errors.New("the patch ends in a hunk")
@@ -304,7 +305,7 @@ func (p *parser) body(f *File, h *hunk, left, right int) error {
 		if len(p.line) == 0 || !strings.ContainsRune(" +-", rune(p.line[0])) {
 			return errors.New("it is no line of a hunk")
 		}
-		l := line{p.line[0], append(p.line[1:len(p.line):len(p.line)], '\n')}
+		l := line{p.line[0], p.line[1 : len(p.line)+1]}
 		if l.op != '+' {
 			left--
 		}

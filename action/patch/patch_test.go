@@ -226,6 +226,20 @@ func TestAttackInflations(t *testing.T) {
 	}
 }
 
+// Attack: a patch of 24 MiB that is millions of lines takes gigabytes, and ten seconds.
+func TestAttackVeryManyLines(t *testing.T) {
+	const lines = 1 << 16
+	text := []byte(fmt.Sprintf("diff --git a/x b/x\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -0,0 +1,%d @@\n", lines) +
+		strings.Repeat("+\n", lines))
+	if n := testing.AllocsPerRun(3, func() {
+		if p, err := Parse(text); err != nil || p.Files[0].Plus != lines {
+			t.Error(err)
+		}
+	}); n > 50 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 // A picture that is one goes into the pull request as text does; for everything else that is
 // binary a person has to look.
 func TestBinaryFiles(t *testing.T) {
