@@ -110,6 +110,32 @@ func TestAnEmptyWorkspaceIsTold(t *testing.T) {
 	}
 }
 
+// An entry opens a service of the job, and without its network the service is not there.
+func TestAServiceWithoutItsNetworkIsTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		network, entry string
+		private        []string
+		told           bool
+	}{
+		"alone": {entry: "db:5432", told: true}, "https": {entry: "https://vault GET /v1/**", told: true},
+		"git":              {entry: "git:forge/acme/app", told: true},
+		"with the network": {entry: "db", network: "net"}, "of a private network": {entry: "db", private: []string{"db"}},
+		"packages": {entry: "npm:read"}, "operations": {entry: "github:acme/app issues.comment"}, "a domain": {entry: "git:github.com/acme/app"},
+		"an address": {entry: "[2001:db8::1]:443"},
+	} {
+		in := Inputs{Prompt: "x"}
+		in.WorkingDirectory, in.EngineNetwork, in.PrivateDomains = t.TempDir(), c.network, c.private
+		in.AllowedDomains = []string{"docs.example.com", c.entry}
+		_, plan, err := planJob(Job{ID: "test", Inputs: in, Progress: io.Discard, Dir: t.TempDir()})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if told := strings.Contains(strings.Join(plan.Warnings, "\n"), "services_network"); told != c.told {
+			t.Errorf("%s: %q", name, plan.Warnings)
+		}
+	}
+}
+
 // A fresh runner's log has what actions/cache needs; a runner with the package says nothing.
 func TestTheCacheOfClaudeCodeIsTold(t *testing.T) {
 	cache := t.TempDir()

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -201,11 +202,16 @@ func planJob(job Job) (project *session.Project, plan *runplan.Plan, err error) 
 	if left, unread := os.ReadDir(in.WorkingDirectory); err == nil && unread == nil && len(left) == 0 {
 		plan.Warnings = append(plan.Warnings, "the workspace is empty: a step actions/checkout before this one fills it")
 	}
-	if wrong := (*session.SettingsError)(nil); errors.As(err, &wrong) {
-		_ = diag.WriteText(job.Progress, wrong.Findings) // best effort, as all of the log
+	i := slices.IndexFunc(in.AllowedDomains, oneLabel.MatchString)
+	if err == nil && i >= 0 && in.EngineNetwork == "" && in.PrivateDomains == nil {
+		plan.Warnings = append(plan.Warnings, in.AllowedDomains[i]+" in allowed_domains is a name without a domain: "+
+			"for a service of the job give services_network: ${{ job.services.NAME.network }}")
 	}
 	return project, plan, err
 }
+
+// oneLabel are entries of hosts without a domain, such as db:5432.
+var oneLabel = regexp.MustCompile(`^(?:https://|git:)?[\w-]+(?::[0-9]+(?:/\w+)?)?(?:[/ ].*)?$`)
 
 // instructions are what Claude reads of the checked-out commit, and what is left out.
 func (j Job) instructions() runplan.Instructions {
