@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/session/secrets"
 	"github.com/org/claude-sandbox/settings"
 )
@@ -82,6 +83,12 @@ func (p *inputParser) variables(name string) []string {
 	}
 	if err != nil {
 		p.fail(diag.HintOf(err), "input %s: %w", name, err)
+	}
+	for _, v := range variables {
+		variable, _, _ := strings.Cut(v, "=")
+		if err := runplan.CheckVariable("input "+name, variable); err != nil {
+			p.errs = append(p.errs, err)
+		}
 	}
 	return variables
 }

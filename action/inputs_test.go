@@ -277,6 +277,7 @@ func TestInputsAreRefused(t *testing.T) {
 		"egress none":          {map[string]string{"egress": "none", "presets": "npm"}, "egress is none, and hosts are allowed"},
 		"denied entry":         {map[string]string{"denied_domains": "*"}, "input denied_domains"},
 		"variable of the step": {map[string]string{"env": "HOME"}, "HOME has no value"},
+		"a variable of ours":   {map[string]string{"env": "HOME=/x\nA=b"}, "input env: HOME is set by the sandbox itself"},
 		"variable's name":      {map[string]string{"env": "1A=b"}, "input env: line 1"},
 		"memory":               {map[string]string{"memory": "much"}, "input memory"},
 		"too little memory":    {map[string]string{"memory": "1k"}, "input memory: no agent works in 1024 bytes"},

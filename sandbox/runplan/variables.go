@@ -78,10 +78,7 @@ func trustedSecrets(project, users []settings.Secret) ([]settings.Secret, error)
 // proxy and quiet. The user's variables are in no container's configuration: see Parcel.
 func (p *Plan) environment(o Options, s settings.Settings) (err error) {
 	env := fixedVariables(o, p.gitRewrites()...)
-	ours := reserved{}
-	for _, v := range slices.Concat(credentialVariables, env) {
-		ours[nameOf(v)] = true
-	}
+	ours := reservedAmong(env)
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		if err := ours.check("env", name); err != nil {
 			return err
@@ -172,6 +169,21 @@ func fixedVariables(o Options, git ...string) []string {
 
 // reserved are the names of variables that only the sandbox sets.
 type reserved map[string]bool
+
+// reservedAmong are the names of a run with variables that the sandbox sets.
+func reservedAmong(env []string) reserved {
+	ours := reserved{}
+	for _, v := range slices.Concat(credentialVariables, env) {
+		ours[nameOf(v)] = true
+	}
+	return ours
+}
+
+// CheckVariable refuses the name of a variable that only the sandbox sets, in every run; what
+// gives it is for the error.
+func CheckVariable(what, name string) error {
+	return reservedAmong(fixedVariables(Options{})).check(what, name)
+}
 
 // check refuses such a name; what gives it is for the error.
 func (r reserved) check(what, name string) error {
