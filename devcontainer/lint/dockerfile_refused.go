@@ -168,11 +168,8 @@ func startRefused(v *rule.View, context string) rule.Finding {
 	if !own || !runs || start.Next || v.Build.Final == nil || v.HasFeatures() {
 		return rule.Finding{}
 	}
-	place, from, modeSet, steps := path.Clean(start.Words[0]), "", false, ""
+	place, from, modeSet := path.Clean(start.Words[0]), "", false
 	for _, i := range v.Build.Final.History() {
-		if i.Name == "RUN" {
-			steps += i.Source()
-		}
 		if name, brings := placesOf(i)[place]; brings {
 			from, modeSet = name, strings.Contains(i.Source(), "--chmod")
 			continue
@@ -188,7 +185,11 @@ func startRefused(v *rule.View, context string) rule.Finding {
 	}
 	full := path.Join(context, path.Clean("/"+from))
 	image, _ := baseimage.Of(v.BaseImage())
-	if src, err := v.Tree.Read(full); err != nil || strings.Contains(steps, dockerfile.Interpreter(src)) {
+	src, err := v.Tree.Read(full)
+	program := dockerfile.Interpreter(src)
+	if err != nil || slices.ContainsFunc(v.Build.Final.History(), func(i *dockerfile.Instruction) bool {
+		return i.Name == "RUN" && strings.Contains(i.Source(), program)
+	}) {
 		image = baseimage.Image{} // a step may install it
 	}
 	f := scriptRefused(v, full, place, image, modeSet)

@@ -119,9 +119,11 @@ func dockerGroupMissing(v *rule.View, image string) []rule.Finding {
 		for _, cmd := range i.Commands {
 			groups, given := cmd.Value("-G", "-aG", "--groups")
 			joins := given && cmd.Is("usermod", "useradd") && slices.Contains(strings.Split(groups.Text, ","), "docker")
-			made := strings.Contains(i.Source()[:max(0, cmd.Words[0].Start-i.Start)], "docker")
-			if !joins || made || cmd.OnFailure != shell.Ends {
+			if !joins {
 				continue
+			}
+			if cmd.OnFailure != shell.Ends || strings.Contains(i.Source()[:max(0, cmd.Words[0].Start-i.Start)], "docker") {
+				return nil
 			}
 			return []rule.Finding{v.AtWord(groups, fmt.Sprintf("%s has no group docker, and %s fails", image, cmd.Name()),
 				"write groupadd --force docker in front")}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/devcontainer/budget"
 	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
@@ -86,13 +87,15 @@ func unreadValues(v *rule.View) (out []rule.Finding) {
 
 // envFilesRefused reports files of --env-file with a name that has spaces: docker run is no shell that knows export.
 func envFilesRefused(v *rule.View) (out []rule.Finding) {
+	reading := budget.New(maxEnvFiles)
 	for _, r := range v.Of(rights.EnvFile) {
 		from := rights.Origin(r.Value)
-		if r.Notation != rights.Option || v.Tree == nil || from.Base != "workspace" && from.Base != "" || from.Leaves() {
+		outside := from.Base != "workspace" && from.Base != "" || from.Leaves()
+		if r.Notation != rights.Option || v.Tree == nil || outside || !reading.Spend(perEnvFile) {
 			continue
 		}
 		src, err := v.Tree.Read(path.Join(v.Home, from.Path))
-		if err != nil || len(src) > jsonc.MaxSize || madeOnHost(v, from.Path) {
+		if err != nil || len(src) > jsonc.MaxSize || madeOnHost(v, from.Path) || !reading.Spend(len(src)) {
 			continue
 		}
 		line := 0

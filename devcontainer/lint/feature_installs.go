@@ -27,9 +27,26 @@ type install struct {
 // localInstalls returns the scripts of the project's Features. Others may bring anything: known is then false, and so it is
 // where there are too many.
 func localInstalls(v *rule.View) (out []install, known bool) {
+	all := rule.Once(v, "scripts of Features", func(v *rule.View) installs {
+		list, known := readInstalls(v)
+		return installs{list, known}
+	})
+	return all.list, all.known
+}
+
+// installs are the scripts of a configuration.
+type installs struct {
+	list  []install
+	known bool
+}
+
+func readInstalls(v *rule.View) (out []install, known bool) {
 	list := v.Root.Member("features").Fields()
 	known = v.Kind() == devcontainer.ConfigFile && v.Tree != nil && len(list) <= maxInstalls
 	for _, m := range list {
+		if len(out) == maxLocalFeatures {
+			return out, false
+		}
 		name := path.Join(m.Name, "install.sh")
 		full, inside := v.Path(name)
 		doc := v.FeatureMetadata(m.Name)
@@ -50,15 +67,16 @@ func localInstalls(v *rule.View) (out []install, known bool) {
 
 // programsOfInstalls reports programs that a Feature's script calls and that neither the image nor another Feature has.
 func programsOfInstalls(v *rule.View, p *programs) (out []rule.Finding) {
-	installs, known := localInstalls(v)
-	for n, in := range installs {
+	all, known := localInstalls(v)
+	for n, in := range all {
 		here := p.inherited()
 		here.any = here.any || !known
-		for other := range installs {
-			for _, cmd := range installs[other].step.Commands {
-				if known && other != n {
-					here.run(cmd)
-				}
+		for other := range all {
+			if !known || other == n {
+				continue
+			}
+			for _, cmd := range all[other].step.Commands {
+				here.run(cmd)
 			}
 		}
 		for _, cmd := range in.step.Commands {
@@ -92,12 +110,13 @@ func sudoOfInstall(step *dockerfile.Instruction, cmd *shell.Command, image strin
 
 // filesOfInstalls reports files that a Feature's script copies, reads or runs, and that the Feature does not have.
 func filesOfInstalls(v *rule.View) (out []rule.Finding) {
-	installs, _ := localInstalls(v)
-	for _, in := range installs {
+	all, _ := localInstalls(v)
+	for _, in := range all {
+		times := namesIn(in.step.Source())
 		for _, cmd := range in.step.Commands {
 			name, at := fileOfInstall(cmd)
 			full := path.Join(in.folder, name)
-			asked := name != "" && cmd.OnFailure != shell.Open && namedOnce(in.step.Source(), name)
+			asked := name != "" && cmd.OnFailure != shell.Open && times[path.Clean(name)] == 1
 			if asked && !devcontainer.LeavesTree(full) && v.Tree.Kind(full) == devcontainer.Nothing && !devcontainer.HasEntry(v.Tree, full) {
 				v.Also(in.doc)
 				f := rule.Finding{Place: rights.Place{Doc: in.doc, Start: at.Start, End: at.End},
@@ -115,15 +134,13 @@ func filesOfInstalls(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
-// namedOnce reports whether a script has a file's name as a word once: another place may make it.
-func namedOnce(script, name string) bool {
-	times := 0
+// namesIn counts the words of a script that may be paths: a file that is named twice may be made by one of the two.
+func namesIn(script string) map[string]int {
+	times := map[string]int{}
 	for _, word := range strings.FieldsFunc(script, func(c rune) bool { return strings.ContainsRune(" \t\r\n\"'`;|&<>()=", c) }) {
-		if path.Clean(word) == path.Clean(name) {
-			times++
-		}
+		times[path.Clean(word)]++
 	}
-	return times == 1
+	return times
 }
 
 // fileOfInstall returns a file that a command cannot do without, by its path from the folder that it runs in; "" for none.

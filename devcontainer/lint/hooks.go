@@ -236,6 +236,20 @@ func isMissing(v *rule.View, full string) bool {
 // workspaceOnHost returns the folder in the tree that hooks inside run in, as far as it
 // is known.
 func workspaceOnHost(v *rule.View) (folder string, known bool) {
+	at := rule.Once(v, "workspace on the host", func(v *rule.View) placeOnHost {
+		folder, known := findWorkspace(v)
+		return placeOnHost{folder, known}
+	})
+	return at.folder, at.known
+}
+
+// placeOnHost is a folder in the tree.
+type placeOnHost struct {
+	folder string
+	known  bool
+}
+
+func findWorkspace(v *rule.View) (folder string, known bool) {
 	if v.Root.Member("workspaceMount") != nil && !v.ByCompose() {
 		return "", false
 	}
@@ -253,7 +267,7 @@ func workspaceOnHost(v *rule.View) (folder string, known bool) {
 	return path.Join(v.Home, rest), true
 }
 
-// serviceOnHost is workspaceOnHost of a service of Compose: what it mounts at the folder, or above it, says where that lies.
+// serviceOnHost is findWorkspace of a service of Compose: what it mounts at the folder, or above it, says where that lies.
 func serviceOnHost(v *rule.View, inside string) (folder string, known bool) {
 	whole := v.Composed.Dev() != nil && len(v.Compose) == len(rights.Texts(v.Root.Member("dockerComposeFile"))) &&
 		v.Composed.Project.Incomplete() == "" && len(v.Composed.Project.Unread) == 0

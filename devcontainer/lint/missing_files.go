@@ -197,9 +197,21 @@ func madeOnHost(v *rule.View, name string) (may bool) {
 	if init == nil {
 		return false
 	}
+	if rule.Once(v, "made on the host", mayMakeAny) {
+		return true
+	}
 	init.Walk(func(n *jsonc.Node) { may = may || n.Kind == jsonc.String && strings.Contains(n.Text, path.Base(name)) })
-	v.EachCommand(init, func(_ *jsonc.Node, cmd *shell.Command) { may = may || !cmd.Is(makesNoneOfIts...) })
 	return may
+}
+
+// maxHostText bounds the text of initializeCommand in which names are looked for.
+const maxHostText = 64 << 10
+
+// mayMakeAny reports whether initializeCommand may make a file that it does not name.
+func mayMakeAny(v *rule.View) (may bool) {
+	init := v.Root.Member("initializeCommand")
+	v.EachCommand(init, func(_ *jsonc.Node, cmd *shell.Command) { may = may || !cmd.Is(makesNoneOfIts...) })
+	return may || init.End-init.Start > maxHostText
 }
 
 // localFolder is a Feature that the configuration names by its folder.

@@ -24,8 +24,9 @@ type programs struct {
 	image   string
 	known   baseimage.Image
 	brought map[string]bool
-	any     bool   // some step may have brought any program
-	folder  string // the WORKDIR
+	asked   map[string]bool // scripts of hooks that were looked at
+	any     bool            // some step may have brought any program
+	folder  string          // the WORKDIR
 }
 
 // programsOf begins with an image, of which nothing may be known.
@@ -34,7 +35,7 @@ func programsOf(image string) *programs {
 	if !ok {
 		image = ""
 	}
-	return &programs{image: image, known: known, brought: map[string]bool{}, folder: "/"}
+	return &programs{image: image, known: known, brought: map[string]bool{}, asked: map[string]bool{}, folder: "/"}
 }
 
 func (p *programs) lacks(name string) bool {
@@ -196,7 +197,7 @@ func programsMissing(v *rule.View) (out []rule.Finding) {
 
 // inherited is what a stage begins with that is made from another.
 func (p *programs) inherited() *programs {
-	out := &programs{brought: map[string]bool{}, folder: "/"}
+	out := &programs{brought: map[string]bool{}, asked: map[string]bool{}, folder: "/"}
 	if p != nil {
 		out.image, out.known, out.any, out.folder = p.image, p.known, p.any, p.folder
 		for name := range p.brought {
@@ -332,7 +333,9 @@ func missingInHooks(v *rule.View, p *programs) (out []rule.Finding) {
 // the container does not have; its message is "" when it may.
 func (p *programs) interpreterMissing(v *rule.View, cmd *shell.Command) (f rule.Finding) {
 	name, byPath := scriptOf(cmd)
-	if folder, known := workspaceOnHost(v); known && byPath && name != "" && v.Tree != nil && cmd.OnFailure != shell.Open {
+	folder, known := workspaceOnHost(v)
+	if known && byPath && name != "" && v.Tree != nil && cmd.OnFailure != shell.Open && !p.asked[name] {
+		p.asked[name] = true
 		src, err := v.Tree.Read(path.Join(folder, name))
 		program := dockerfile.Interpreter(src)
 		if err != nil || program == "" || !p.lacks(program) {

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"fmt"
 	"path"
 	"path/filepath"
 	"slices"
@@ -73,8 +74,12 @@ func originalOffset(moved []movement, at int, end bool) int {
 	return at + shift
 }
 
-// maxRenderings bounds the choices of a Template: each is judged as a configuration.
-const maxRenderings = 200
+// Each choice of a Template is judged as a configuration: at most maxRenderings of them, and as many as have maxRendered bytes in
+// their files. What is read of a file takes some hundred times its size.
+const (
+	maxRenderings = 200
+	maxRendered   = 1 << 20
+)
 
 // notInTemplates are rules about what a Template cannot have: a lock, and files of the project
 // that it will be applied to.
@@ -87,6 +92,11 @@ func (c *pass) addRendered() {
 		return
 	}
 	said := map[[3]any]bool{}
+	if n := c.Root.Member("options"); n != nil && allRenderings(c.View).cut {
+		c.add(c.Config.Finding(n.Start, n.Start+1, diag.Finding{Rule: "SBX109", Severity: diag.SeverityWarning, Pointer: n.Pointer,
+			Message: fmt.Sprintf("only %d choices of these options are checked, because their files are long or the choices many",
+				len(renderings(c.View))), Hint: "shorten the lists or the files; nothing is known about the rest"}), nil)
+	}
 	for _, r := range renderings(c.View) {
 		isDefault := r.at == c.Root.Member("id")
 		if r.Object() == nil && (!isDefault || r.whole) {
@@ -144,15 +154,20 @@ func judged(r rendering, rules ruleTable) []diag.Finding {
 func (r rendering) place(v *rule.View, f diag.Finding) (name string, doc *jsonc.Document, start, end int) {
 	name, err := filepath.Rel(v.Quoted("."), f.File)
 	name = filepath.ToSlash(name)
-	src, failed := v.Tree.Read(path.Join(v.Dir, name))
+	docs := rule.Once(v, "files of the Template", func(*rule.View) map[string]*jsonc.Document { return map[string]*jsonc.Document{} })
+	if docs[name] == nil {
+		if src, err := v.Tree.Read(path.Join(v.Dir, name)); err == nil {
+			docs[name] = templateDocument(f.File, src)
+		}
+	}
 	at := slices.IndexFunc(r.Documents(), func(d *jsonc.Document) bool { return d.File == f.File })
-	if err != nil || failed != nil || at < 0 {
+	if err != nil || docs[name] == nil || at < 0 {
 		return name, v.Config, v.Root.Start, v.Root.Start + 1
 	}
 	shown := r.Documents()[at]
 	start, end = shown.Offset(f.Line, f.Column), shown.Offset(f.EndLine, f.EndColumn)
 	start, end = r.tree.original(name, start, end)
-	return name, templateDocument(f.File, src), start, end
+	return name, docs[name], start, end
 }
 
 // templateDocument is a file of a Template with its comments, where it can be read as it is.

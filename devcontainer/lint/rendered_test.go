@@ -85,3 +85,27 @@ func TestTemplateWithManyChoices(t *testing.T) {
 		"proposals": [` + strings.TrimSuffix(values, ",") + `], "default": "1"}}}`,
 			"app/.devcontainer/devcontainer.json": `{"image": "a:` + strings.Repeat("${templateOption:v}", 1000) + `"}`})
 }
+
+// A Template with more choices than are judged says so; its files may be long, too.
+func TestAttackATemplateHasMoreChoicesThanAreJudged(t *testing.T) {
+	template := func(values, lines int) devcontainer.Memory {
+		var list []string
+		for n := range values {
+			list = append(list, fmt.Sprintf("%q", fmt.Sprint("v", n)))
+		}
+		return devcontainer.Memory{
+			"src/t/devcontainer-template.json": `{"id": "t", "version": "1.0.0", "name": "T", "description": "d",
+				"options": {"o": {"type": "string", "description": "d", "default": "v0", "proposals": [` + strings.Join(list, ", ") + `]}}}`,
+			"src/t/.devcontainer/devcontainer.json": `{"build": {"dockerfile": "Dockerfile"}, "name": "${templateOption:o}"}`,
+			"src/t/.devcontainer/Dockerfile":        "FROM debian:13" + digest + "\nUSER 1\n" + strings.Repeat("# a line that is read\n", lines),
+		}
+	}
+	for name, c := range map[string]struct {
+		values, lines int
+		want          string
+	}{"few": {20, 10, ""}, "many": {300, 10, "SBX109"}, "long": {20, 10000, "SBX109"}} {
+		if found := ids(t, template(c.values, c.lines)); found != c.want {
+			t.Errorf("%s: found %q, want %q", name, found, c.want)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/budget"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -206,12 +207,26 @@ type rendering struct {
 
 // renderings returns it with the defaults and with each value of each option
 // that it offers; none for a Template with other errors.
-func renderings(v *rule.View) []rendering { return rule.Once(v, "renderings", render) }
+func renderings(v *rule.View) []rendering { return allRenderings(v).list }
 
-func render(v *rule.View) (out []rendering) {
+// renderedChoices are the renderings of a Template; cut says that it has more choices.
+type renderedChoices struct {
+	list []rendering
+	cut  bool
+}
+
+func allRenderings(v *rule.View) renderedChoices {
+	return rule.Once(v, "renderings", func(v *rule.View) renderedChoices {
+		list, cut := render(v)
+		return renderedChoices{list, cut}
+	})
+}
+
+func render(v *rule.View) (out []rendering, cut bool) {
 	if v.Tree == nil || len(v.Syntax)+len(v.Mismatches)+len(unusableOptions(v))+len(rawDefaults(v))+len(undeclaredOptions(v)) > 0 {
-		return nil
+		return nil, false
 	}
+	work := budget.New(maxRendered)
 	defaults := map[string]string{}
 	for _, m := range options(v) {
 		defaults[m.Name] = m.Value.Member("default").TextOr("")
@@ -225,7 +240,13 @@ func render(v *rule.View) (out []rendering) {
 		add := func(at *jsonc.Node, how string, choice map[string]string) {
 			tree := &renderedTree{v.Tree, v.Dir, choice, map[string][]movement{}}
 			below := strings.TrimPrefix(name, v.Dir+"/")
-			if p, err := devcontainer.Load(tree, below, v.Quoted(below)); err == nil && len(out) < maxRenderings {
+			if cut = cut || len(out) == maxRenderings || work.Spent(); cut {
+				return
+			}
+			if p, err := devcontainer.Load(tree, below, v.Quoted(below)); err == nil {
+				for _, doc := range p.Documents() {
+					work.Spend(len(doc.Src))
+				}
 				out = append(out, rendering{path.Base(name), at, how, tree, whole, p})
 			}
 		}
@@ -240,7 +261,7 @@ func render(v *rule.View) (out []rendering) {
 			}
 		}
 	}
-	return out
+	return out, cut
 }
 
 // choice is a value that a Template offers for an option, where it says so.
