@@ -126,14 +126,14 @@ func WriteSARIF(w io.Writer, findings []Finding, tool Tool, sources Sources) err
 				Properties: sarifProperties{Tags: r.Tags, Precision: "high", Security: securitySeverity(r)}})
 	}
 	seen := map[string]int{}
-	lines := map[string][]string{}
+	lines := map[string][]*sourceLine{}
 	for _, f := range findings {
 		i, ok := index[f.Rule]
 		if !ok {
 			return fmt.Errorf("rule %s is not in the table", f.Rule)
 		}
 		if _, ok := lines[f.File]; !ok {
-			lines[f.File] = strings.Split(strings.TrimPrefix(string(sources(f.File)), "\ufeff"), "\n")
+			lines[f.File] = linesOf(sources(f.File))
 		}
 		run.Results = append(run.Results, sarifResultOf(f, i, lines[f.File], seen))
 	}
@@ -153,29 +153,29 @@ func securitySeverity(r RuleInfo) string {
 	return ""
 }
 
-func sarifResultOf(f Finding, index int, lines []string, seen map[string]int) sarifResult {
+func sarifResultOf(f Finding, index int, lines []*sourceLine, seen map[string]int) sarifResult {
 	message := f.Message
 	if f.Hint != "" {
 		message += " (" + f.Hint + ")"
 	}
-	line := func(n int) string {
+	line := func(n int) *sourceLine {
 		if n >= 1 && n <= len(lines) {
 			return lines[n-1]
 		}
-		return ""
+		return &sourceLine{}
 	}
 	r := sarifResult{RuleID: f.Rule, RuleIndex: index, Level: string(f.Severity), Message: sarifText{Text: unmasked(message)}}
 	var at sarifLocation
 	at.Physical.Artifact.URI, at.Physical.Artifact.Base = artifact(f.File)
-	at.Physical.Region = sarifRegion{max(f.Line, 1), utf16Column(line(f.Line), f.Column), max(f.EndLine, f.Line, 1),
-		utf16Column(line(f.EndLine), f.EndColumn)}
+	at.Physical.Region = sarifRegion{max(f.Line, 1), line(f.Line).utf16Column(f.Column), max(f.EndLine, f.Line, 1),
+		line(f.EndLine).utf16Column(f.EndColumn)}
 	if f.Pointer != "" {
 		at.Logical = []sarifLogical{{f.Pointer, "member"}}
 	}
 	r.Locations = []sarifLocation{at}
 	// A finding is identified by the rule, the file, where in the tree and
 	// the text of the line; never its number.
-	sum := sha256.Sum256([]byte(strings.Join([]string{f.Rule, at.Physical.Artifact.URI, f.Pointer, strings.TrimSpace(line(f.Line))},
+	sum := sha256.Sum256([]byte(strings.Join([]string{f.Rule, at.Physical.Artifact.URI, f.Pointer, line(f.Line).identity()},
 		"\x00")))
 	key := hex.EncodeToString(sum[:8])
 	seen[key]++
@@ -203,11 +203,58 @@ func artifact(file string) (uri, base string) {
 	return u, sourceRoot
 }
 
+// longLine is the length from which on what is asked of a line is kept: many findings may stand on one.
+const longLine = 4 << 10
+
+// sourceLine is a line of a file with findings.
+type sourceLine struct {
+	text   string
+	digest string  // of a long line; "" = not asked yet
+	units  []int32 // of a long line: UTF-16 code units in front of each byte; nil = not asked yet
+}
+
+func linesOf(src []byte) (out []*sourceLine) {
+	for _, text := range strings.Split(strings.TrimPrefix(string(src), "\ufeff"), "\n") {
+		out = append(out, &sourceLine{text: text})
+	}
+	return out
+}
+
+// identity is what fingerprints take of the line: its text, or its digest when it is long.
+func (l *sourceLine) identity() string {
+	if len(l.text) < longLine {
+		return strings.TrimSpace(l.text)
+	}
+	if l.digest == "" {
+		sum := sha256.Sum256([]byte(strings.TrimSpace(l.text)))
+		l.digest = hex.EncodeToString(sum[:])
+	}
+	return l.digest
+}
+
 // utf16Column turns a 1-based column in bytes into one in UTF-16 code units.
-func utf16Column(line string, column int) int {
+func (l *sourceLine) utf16Column(column int) int {
 	if column < 1 {
 		return 1
 	}
-	before := line[:min(column-1, len(line))]
-	return len(utf16.Encode([]rune(before))) + 1 + (column - 1 - len(before))
+	at := min(column-1, len(l.text))
+	behind := column - 1 - at
+	if len(l.text) < longLine {
+		return utf16Length(l.text[:at]) + 1 + behind
+	}
+	if l.units == nil {
+		l.units = make([]int32, len(l.text)+1)
+		for n := range l.units[1:] {
+			l.units[n+1] = l.units[n]
+			if first := l.text[n]; first < 0x80 || first >= 0xC0 { // the first byte of a character
+				l.units[n+1]++
+			}
+			if l.text[n] >= 0xF0 { // one beyond the basic plane
+				l.units[n+1]++
+			}
+		}
+	}
+	return int(l.units[at]) + 1 + behind
 }
+
+func utf16Length(text string) int { return len(utf16.Encode([]rune(text))) }

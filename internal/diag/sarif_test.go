@@ -232,3 +232,35 @@ func TestGitHubShowsTheWorstFirst(t *testing.T) {
 		t.Errorf("got\n%s", out.String())
 	}
 }
+
+// What is asked of a long line is worked out once; its columns are those of a short one, and its findings differ.
+func TestAttackManyFindingsOnOneLongLine(t *testing.T) {
+	text := "{" + strings.Repeat("\"\u00e4\U0001F600\": 1, ", 50_000) + "\"x\": 1}"
+	var findings []diag.Finding
+	for n := range 20_000 {
+		findings = append(findings, finding("a.json", 1, 2+n*13, 1, 3+n*13))
+	}
+	var log struct {
+		Runs []struct {
+			Results []struct {
+				Locations []struct {
+					PhysicalLocation struct{ Region struct{ StartColumn int } }
+				}
+				PartialFingerprints map[string]string
+			}
+		}
+	}
+	if err := json.Unmarshal(sarifOf(t, text, findings...), &log); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for n, r := range log.Runs[0].Results {
+		seen[r.PartialFingerprints["primaryLocationLineHash"]] = true
+		if got, want := r.Locations[0].PhysicalLocation.Region.StartColumn, 2+n*10; got != want {
+			t.Fatalf("finding %d stands at %d, want %d", n, got, want)
+		}
+	}
+	if len(seen) != len(findings) {
+		t.Errorf("%d fingerprints of %d findings", len(seen), len(findings))
+	}
+}
