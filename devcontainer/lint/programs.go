@@ -334,7 +334,8 @@ func missingInHooks(v *rule.View, p *programs) (out []rule.Finding) {
 func (p *programs) interpreterMissing(v *rule.View, cmd *shell.Command) (f rule.Finding) {
 	name, byPath := scriptOf(cmd)
 	folder, known := workspaceOnHost(v)
-	if known && byPath && name != "" && v.Tree != nil && cmd.OnFailure != shell.Open && !p.asked[name] {
+	calls := byPath && name != "" && cmd.OnFailure != shell.Open
+	if known && calls && v.Tree != nil && !p.asked[name] {
 		p.asked[name] = true
 		src, err := v.Tree.Read(path.Join(folder, name))
 		program := dockerfile.Interpreter(src)

@@ -75,7 +75,7 @@ func originalOffset(moved []movement, at int, end bool) int {
 }
 
 // Each choice of a Template is judged as a configuration: at most maxRenderings of them, and as many as have maxRendered bytes in
-// their files. What is read of a file takes some hundred times its size.
+// their files: in memory a file takes some hundred times its size.
 const (
 	maxRenderings = 200
 	maxRendered   = 1 << 20
