@@ -151,22 +151,27 @@ func (c *canaries) close() {
 	}
 }
 
-// try tries one and returns why it did not hold. A canary that cannot be tried did not.
-func (c *canaries) try(ctx context.Context, when string) error {
+// try tries one and returns why it did not hold. A canary that cannot be tried did not; one
+// that the run's own end breaks off says nothing, and returns what ended the run.
+func (c *canaries) try(run context.Context, when string) error {
 	if c == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, canaryTime)
+	ctx, cancel := context.WithTimeout(run, canaryTime)
 	defer cancel()
 	var reached, differs error
 	var both sync.WaitGroup
 	both.Go(func() { reached = c.reach(ctx) })
 	both.Go(func() { differs = c.compared(ctx) })
 	both.Wait()
-	if err := errors.Join(reached, differs); err != nil {
+	switch err := errors.Join(reached, differs); {
+	case err == nil:
+		return nil
+	case run.Err() != nil && !errors.Is(err, errNotHeld):
+		return context.Cause(run)
+	default:
 		return fmt.Errorf("%w: the canary %s: %w", ErrUnenforced, when, err)
 	}
-	return nil
 }
 
 // reach tries as the agent's user to reach the listener.
@@ -176,7 +181,7 @@ func (c *canaries) reach(ctx context.Context) error {
 	}
 	_, err := c.visit.run(ctx)
 	if c.arrived.Load() {
-		err = errors.Join(err, errors.New("a connection arrived that the policy refuses"))
+		err = errors.Join(err, fmt.Errorf("%w: a connection arrived that the policy refuses", errNotHeld))
 	}
 	return err
 }
@@ -202,9 +207,9 @@ func (c *canaries) compared(ctx context.Context) error {
 	return nil
 }
 
-// note adds one to the result; err is why it did not hold.
+// note adds one to the result, unless it was broken off; err is what try returned.
 func (c *canaries) note(err error) error {
-	if c == nil {
+	if c == nil || err != nil && !errors.Is(err, ErrUnenforced) {
 		return err
 	}
 	c.result.Tried++

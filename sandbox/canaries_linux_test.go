@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -12,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/org/claude-sandbox/agent"
+	"github.com/org/claude-sandbox/internal/engine"
 	"github.com/org/claude-sandbox/sandbox/runplan"
 	"github.com/org/claude-sandbox/workspace"
 )
@@ -75,6 +78,35 @@ func TestAttackTheFirewallIsOpenedWhileTheAgentWorks(t *testing.T) {
 				t.Errorf("%v, %+v, %d", tr.err, tr.result.Outcome, tr.result.ExitCode)
 			}
 		})
+	}
+}
+
+// A workflow is cancelled while a canary is tried: that is no proof against the firewall. What
+// the canary has found by then is.
+func TestACanaryThatIsBrokenOff(t *testing.T) {
+	stopped := errors.New("the run was stopped")
+	for _, arrived := range []bool{false, true} {
+		ctx, stop := context.WithCancelCause(t.Context())
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		waiting := func() *standing { // a command that never answers
+			here, there := net.Pipe()
+			go func() {
+				_, _ = there.Read(make([]byte, 1))
+				stop(stopped)
+			}()
+			spec := engine.ExecSpec{Command: []string{"sbx-init", "each", "verify"}}
+			return &standing{spec: spec, conn: here, answers: json.NewDecoder(here), problem: newTail()}
+		}
+		c := &canaries{visit: waiting(), verify: waiting(), result: &Canaries{}, listener: l}
+		c.arrived.Store(arrived)
+		err = c.note(c.try(ctx, "before the agent began"))
+		if errors.Is(err, ErrUnenforced) != arrived || !arrived && !errors.Is(err, stopped) || (c.result.Broken != "") != arrived {
+			t.Errorf("arrived %v: %v, %+v", arrived, err, *c.result)
+		}
+		c.close()
 	}
 }
 
