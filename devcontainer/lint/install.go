@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
@@ -39,6 +41,12 @@ func brokenInstalls(v *rule.View) []rule.Finding {
 		if offset, why, refused := shell.Refused(string(src), false); refused {
 			return []rule.Finding{at(offset, fmt.Sprintf("the shell refuses the script: %s", why), "try it with: bash -n install.sh")}
 		}
+	}
+	if start, end, fails := endsWithFalse(v, string(src)); fails {
+		f := v.AtDockerfile(start, end, "with the defaults of the options this last command is false, so install.sh fails",
+			"write if …; then …; fi, or end the script with exit 0")
+		f.Severity = diag.SeverityWarning
+		return []rule.Finding{f}
 	}
 	if program == "bash" || startsBash.Match(src) {
 		return nil
@@ -140,4 +148,61 @@ func strayDefaults(v *rule.View) (out []rule.Finding) {
 		}
 	}
 	return out
+}
+
+// endsWithFalse returns the place of a script's last command when it is a test of an option in front of &&, and the option's
+// default makes it false: the script ends with that.
+func endsWithFalse(v *rule.View, src string) (start, end int, fails bool) {
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(src), "")
+	if err != nil || len(file.Stmts) == 0 {
+		return 0, 0, false
+	}
+	last := file.Stmts[len(file.Stmts)-1]
+	first, joined := last.Cmd, false
+	for {
+		binary, ok := first.(*syntax.BinaryCmd)
+		if !ok {
+			break
+		}
+		if binary.Op != syntax.AndStmt || binary.X.Negated {
+			return 0, 0, false
+		}
+		first, joined = binary.X.Cmd, true
+	}
+	test, ok := first.(*syntax.CallExpr)
+	if !ok || !joined || last.Negated || last.Background || len(test.Args) < 4 {
+		return 0, 0, false
+	}
+	start, end = int(last.Pos().Offset()), int(last.End().Offset())
+	return start, end, isFalse(v, src, src[test.Pos().Offset():test.End().Offset()])
+}
+
+// optionTest matches a test of one variable: with a word, or whether it is empty.
+var optionTest = lazyregexp.New(`^\[\s+(?:"?\$\{?(\w+)\}?"?\s+(==?|!=)\s+["']?([\w.-]*)["']?|(-[nz])\s+"?\$\{?(\w+)\}?"?)\s+\]$`)
+
+// isFalse reports whether a test is false with the default of the option that it asks for.
+func isFalse(v *rule.View, src, test string) bool {
+	m := optionTest.FindStringSubmatch(test)
+	if m == nil {
+		return false
+	}
+	name := m[1] + m[5]
+	for _, o := range options(v) {
+		fallback := o.Value.Member("default")
+		if optionVariable(o.Name) != name || fallback == nil || isSetIn(src, name) {
+			continue
+		}
+		value := fallback.Text
+		switch m[2] + m[4] {
+		case "=", "==":
+			return value != m[3]
+		case "!=":
+			return value == m[3]
+		case "-n":
+			return value == ""
+		case "-z":
+			return value != ""
+		}
+	}
+	return false
 }

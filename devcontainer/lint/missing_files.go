@@ -253,6 +253,11 @@ func fileMissing(v *rule.View, n *jsonc.Node, what string) []rule.Finding {
 			hint = fmt.Sprintf("there is a %s: upper and lower case count", entry)
 		}
 	}
+	if slashes := strings.ReplaceAll(name, `\`, "/"); slashes != name {
+		if other, ok := v.Path(slashes); ok && v.Tree.Kind(other) == devcontainer.File {
+			hint = "only Windows takes backslashes: write " + slashes
+		}
+	}
 	return []rule.Finding{v.AtValue(n, fmt.Sprintf("there is no %s %q", what, name), hint)}
 }
 

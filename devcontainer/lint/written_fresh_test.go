@@ -93,6 +93,11 @@ var writtenFresh = []pair{
 	{"order of Features without ./", `error SBX325 "tool"`, strings.Replace(scripted("debian:12", "true"), `"features"`,
 		`"overrideFeatureInstallOrder": [`+"\n"+`"tool"], "features"`, 1), strings.Replace(scripted("debian:12", "true"), `"features"`,
 		`"overrideFeatureInstallOrder": ["./tool"], "features"`, 1)},
+	{"test of an option as the last command", `warning SBX913 [ "$LOUD"`, optional("false", "echo hi\n[ \"$LOUD\" = true ] && echo HI"),
+		optional("true", "echo hi\n[ \"$LOUD\" = true ] && echo HI")},
+	{"test of an option in the middle", `SBX913`, "", optional("false", "[ \"$LOUD\" = true ] && echo HI\necho hi")},
+	{"test of an option with another way", `SBX913`, "", optional("false", "[ \"$LOUD\" = true ] && echo HI || true")},
+	{"test of an option that the script sets", `SBX913`, "", optional("false", "LOUD=true\n[ \"$LOUD\" = true ] && echo HI")},
 	// Programs that start scripts.
 	{"interpreter of a hook's script", `error SBX749 "./a.sh"`, imaged("debian:12", `, "postCreateCommand": "./a.sh"`) +
 		"\n-- a.sh --\n#!/usr/bin/env zsh\n", imaged("debian:12", `, "postCreateCommand": "./a.sh"`) + "\n-- a.sh --\n#!/bin/bash\n"},
@@ -132,6 +137,13 @@ func scripted(image, script string) string {
 	return installed(image, "#!/bin/sh\n"+script, "")
 }
 
+// optional is a configuration with a Feature of the project that has the option loud.
+func optional(fallback, script string) string {
+	whole := strings.TrimSuffix(scripted("debian:12", script), "echo hi\n") // the script ends with its own last line
+	return strings.Replace(whole, `"version": "1.0.0"`,
+		`"version": "1.0.0", "options": {"loud": {"type": "boolean", "default": `+fallback+`}}`, 1)
+}
+
 func TestFreshProjects(t *testing.T) { testPairs(t, writtenFresh) }
 
 // Whether a script may be executed only a disk says.
@@ -167,4 +179,14 @@ func TestScriptsOfComposeAreExecutable(t *testing.T) {
 			t.Errorf("%o: %d findings", mode, found)
 		}
 	}
+}
+
+func TestBackslashesOfWindowsAreNamed(t *testing.T) {
+	project := written{files: `{"build": {"dockerfile": "..\\a.Dockerfile"}}` + "\n-- a.Dockerfile --\nFROM debian:12\n"}
+	for _, f := range judge(t, project.tree()) {
+		if f.Rule == "SBX311" && f.Hint == "only Windows takes backslashes: write ../a.Dockerfile" {
+			return
+		}
+	}
+	t.Error("not found")
 }
