@@ -15,8 +15,7 @@ import (
 )
 
 // raising matches commands that raise a firewall.
-var raising = lazyregexp.Naming(`\b(sbx-init\s+run|init-firewall|ip6?tables(-restore)?|nft|ipset)\b`,
-	"sbx-init", "init-firewall", "tables", "nft", "ipset")
+var raising = lazyregexp.New(`\b(sbx-init\s+run|init-firewall|ip6?tables(-restore)?|nft|ipset)\b`)
 
 // raisesItself reports whether the project's own files raise the firewall, and
 // not the Feature.

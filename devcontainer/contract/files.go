@@ -273,8 +273,7 @@ func sharedCredentials(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
-var unasked = lazyregexp.Naming(`--dangerously-skip-permissions|\bbypassPermissions\b|allow-dangerously-skip-permissions`,
-	"dangerously-skip-permissions", "bypassPermissions")
+var unasked = lazyregexp.New(`--dangerously-skip-permissions|\bbypassPermissions\b|allow-dangerously-skip-permissions`)
 
 // uncontained reports an agent without prompts and without a sandbox.
 func uncontained(v *rule.View) (out []rule.Finding) {
