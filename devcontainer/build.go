@@ -4,6 +4,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -119,11 +120,15 @@ func (b *Build) History() []*dockerfile.Instruction {
 
 // Instructions returns those of every stage that the container needs.
 func (b *Build) Instructions() []*dockerfile.Instruction {
+	if b == nil {
+		return nil
+	}
+	if len(b.Needed) == 1 {
+		return slices.Clip(b.Needed[0].Instructions)
+	}
 	var out []*dockerfile.Instruction
-	if b != nil {
-		for _, s := range b.Needed {
-			out = append(out, s.Instructions...)
-		}
+	for _, s := range b.Needed {
+		out = append(out, s.Instructions...)
 	}
 	return out
 }

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 	"github.com/moby/buildkit/frontend/dockerfile/linter"
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
+
+	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
 // Warning is what one of BuildKit's own build checks says.
@@ -22,15 +25,22 @@ type Warning struct {
 // the file counts, as in a build.
 type checker struct {
 	*linter.Linter
-	found []Warning
+	found   []Warning
+	refused *Problem // a "# check=" that BuildKit does not read
 }
 
-func newChecker(src []byte, warnings []parser.Warning) *checker {
+func newChecker(doc *jsonc.Document, warnings []parser.Warning) *checker {
 	c := &checker{}
 	config := &linter.Config{}
-	if said, _, _, ok := parser.ParseDirective("check", src); ok {
-		if parsed, err := linter.ParseLintOptions(said); err == nil {
+	if said, at, ok := directive("check", doc.Src); ok {
+		parsed, err := linter.ParseLintOptions(said)
+		if err == nil {
 			config = parsed
+		} else {
+			line := at[0].Start.Line
+			reason, _, _ := strings.Cut(err.Error(), ": strconv")
+			c.refused = &Problem{Start: doc.LineStart(line), End: lineEnd(doc, line), Message: reason,
+				Hint: "write # check=skip=NAME,NAME;error=true"}
 		}
 	}
 	config.ExperimentalAll, config.ExperimentalRules = false, nil
@@ -54,53 +64,53 @@ var reserved = []string{"context", "scratch"}
 // instruction runs those of BuildKit's checks that its conversion to a build does,
 // which needs a daemon's packages: their names and messages are BuildKit's.
 func (c *checker) instruction(i *Instruction, node *parser.Node) {
-	at := node.Location()
-	c = &checker{Linter: c.WithMergedConfigFromComments(node.PrevComment)} // "# check=skip=…" above it
+	at := []parser.Range{{Start: parser.Position{Line: node.StartLine}}}
+	l := c.WithMergedConfigFromComments(node.PrevComment) // "# check=skip=…" above it
 	switch cmd := i.Command.(type) {
 	case *instructions.Stage:
 		if slices.Contains(reserved, cmd.Name) {
-			c.Run(&linter.RuleReservedStageName, at, linter.RuleReservedStageName.Format(cmd.Name))
+			l.Run(&linter.RuleReservedStageName, at, linter.RuleReservedStageName.Format(cmd.Name))
 		}
-		c.platform(cmd, at)
+		platform(l, cmd, at)
 	case *instructions.EnvCommand:
-		c.spaced(cmd.Env, "ENV", at)
+		spaced(l, cmd.Env, "ENV", at)
 	case *instructions.LabelCommand:
-		c.spaced(cmd.Labels, "LABEL", at)
+		spaced(l, cmd.Labels, "LABEL", at)
 	case *instructions.CmdCommand:
-		c.shellForm(cmd.ShellDependantCmdLine, "CMD", at)
+		shellForm(l, cmd.ShellDependantCmdLine, "CMD", at)
 	case *instructions.EntrypointCommand:
-		c.shellForm(cmd.ShellDependantCmdLine, "ENTRYPOINT", at)
+		shellForm(l, cmd.ShellDependantCmdLine, "ENTRYPOINT", at)
 	case *instructions.ExposeCommand:
 		for _, port := range cmd.Ports {
 			if strings.Contains(port, ":") && !strings.Contains(port, "$") {
-				c.Run(&linter.RuleExposeInvalidFormat, at, linter.RuleExposeInvalidFormat.Format(port))
+				l.Run(&linter.RuleExposeInvalidFormat, at, linter.RuleExposeInvalidFormat.Format(port))
 			}
 			if _, protocol, ok := strings.Cut(port, "/"); ok && protocol != strings.ToLower(protocol) {
-				c.Run(&linter.RuleExposeProtoCasing, at, linter.RuleExposeProtoCasing.Format(port))
+				l.Run(&linter.RuleExposeProtoCasing, at, linter.RuleExposeProtoCasing.Format(port))
 			}
 		}
 	}
 }
 
-func (c *checker) platform(from *instructions.Stage, at []parser.Range) {
+func platform(l *linter.Linter, from *instructions.Stage, at []parser.Range) {
 	switch said := from.Platform; {
 	case said == "$TARGETPLATFORM" || said == "${TARGETPLATFORM}":
-		c.Run(&linter.RuleRedundantTargetPlatform, at, linter.RuleRedundantTargetPlatform.Format(said))
+		l.Run(&linter.RuleRedundantTargetPlatform, at, linter.RuleRedundantTargetPlatform.Format(said))
 	case said == "" || strings.Contains(said, "$"):
 	case !slices.ContainsFunc(strings.Split(said, "/"), func(part string) bool { return strings.Contains(from.Name, part) }):
-		c.Run(&linter.RuleFromPlatformFlagConstDisallowed, at, linter.RuleFromPlatformFlagConstDisallowed.Format(said))
+		l.Run(&linter.RuleFromPlatformFlagConstDisallowed, at, linter.RuleFromPlatformFlagConstDisallowed.Format(said))
 	}
 }
 
-func (c *checker) spaced(pairs instructions.KeyValuePairs, name string, at []parser.Range) {
+func spaced(l *linter.Linter, pairs instructions.KeyValuePairs, name string, at []parser.Range) {
 	if slices.ContainsFunc(pairs, func(kv instructions.KeyValuePair) bool { return kv.NoDelim }) {
-		c.Run(&linter.RuleLegacyKeyValueFormat, at, linter.RuleLegacyKeyValueFormat.Format(name))
+		l.Run(&linter.RuleLegacyKeyValueFormat, at, linter.RuleLegacyKeyValueFormat.Format(name))
 	}
 }
 
-func (c *checker) shellForm(line instructions.ShellDependantCmdLine, name string, at []parser.Range) {
+func shellForm(l *linter.Linter, line instructions.ShellDependantCmdLine, name string, at []parser.Range) {
 	if line.PrependShell && len(line.CmdLine) > 0 {
-		c.Run(&linter.RuleJSONArgsRecommended, at, linter.RuleJSONArgsRecommended.Format(name))
+		l.Run(&linter.RuleJSONArgsRecommended, at, linter.RuleJSONArgsRecommended.Format(name))
 	}
 }
 
@@ -108,10 +118,10 @@ func (c *checker) shellForm(line instructions.ShellDependantCmdLine, name string
 func (c *checker) casing(all []*Instruction) {
 	lower, upper := 0, 0
 	for _, i := range all {
-		switch name := i.src[:min(len(i.Name), len(i.src))]; name {
-		case strings.ToLower(name):
+		switch name := i.src[:min(len(i.Name), len(i.src))]; {
+		case !strings.ContainsFunc(name, unicode.IsUpper):
 			lower++
-		case strings.ToUpper(name):
+		case !strings.ContainsFunc(name, unicode.IsLower):
 			upper++
 		}
 	}
@@ -129,6 +139,9 @@ func (c *checker) casing(all []*Instruction) {
 
 // warnings places what was found.
 func (p *reader) warnings(all []*Instruction) []Warning {
+	if len(p.checks.found) == 0 {
+		return nil
+	}
 	at := map[int]*Instruction{}
 	for _, i := range all {
 		at[i.line] = i

@@ -9,8 +9,6 @@ import (
 
 	"github.com/docker/go-connections/nat"
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
-	"github.com/moby/buildkit/frontend/dockerfile/linter"
-	"github.com/moby/buildkit/frontend/dockerfile/parser"
 	lexer "github.com/moby/buildkit/frontend/dockerfile/shell"
 
 	"github.com/org/claude-sandbox/internal/lazyregexp"
@@ -233,13 +231,14 @@ func (p *reader) checksum(c *instructions.AddCommand) (message, hint, at string)
 
 // copied judges where COPY takes its files from.
 func (p *reader) copied(c *instructions.CopyCommand) (message, hint, at string) {
-	plain := lexer.NewLex(p.escape)
-	from, err := plain.ProcessWordWithMatches(c.From, scope{})
-	if err != nil && !demanded.MatchString(c.From) {
-		return expansion(err), "", "--from=" + c.From
-	}
-	if len(from.Unmatched) > 0 {
-		return "--from takes no variables", "write FROM " + c.From + " AS NAME, and take the files from NAME", "--from=" + c.From
+	if !isPlain(c.From) {
+		from, err := lexer.NewLex(p.escape).ProcessWordWithMatches(c.From, scope{})
+		if err != nil && !demanded.MatchString(c.From) {
+			return expansion(err), "", "--from=" + c.From
+		}
+		if len(from.Unmatched) > 0 {
+			return "--from takes no variables", "write FROM " + c.From + " AS NAME, and take the files from NAME", "--from=" + c.From
+		}
 	}
 	for _, word := range c.SourcePaths {
 		if source, err := p.fill(word); err == nil && (remoteFile.MatchString(source) || remoteRepository.MatchString(source)) {
@@ -305,18 +304,4 @@ func (p *reader) platform(i *Instruction, from *instructions.Stage) {
 	start, end := i.Find("--platform=" + from.Platform)
 	p.file.Problems = append(p.file.Problems, Problem{Start: start, End: end, Message: fmt.Sprintf("%q is no platform", text),
 		Hint: "write OS/ARCHITECTURE, such as linux/arm64"})
-}
-
-// checkOptions reports a "# check=" that BuildKit does not read.
-func (p *reader) checkOptions() {
-	said, _, at, ok := parser.ParseDirective("check", p.src)
-	if !ok {
-		return
-	}
-	if _, err := linter.ParseLintOptions(said); err != nil && len(at) > 0 {
-		line := at[0].Start.Line
-		reason, _, _ := strings.Cut(err.Error(), ": strconv")
-		p.file.Problems = append(p.file.Problems, Problem{Start: p.file.Doc.LineStart(line), End: lineEnd(p.file.Doc, line),
-			Message: reason, Hint: "write # check=skip=NAME,NAME;error=true"})
-	}
 }

@@ -186,6 +186,9 @@ func (s *Stage) Base() *Stage {
 // History returns the instructions that make the stage, those of the stages
 // below it first.
 func (s *Stage) History() []*Instruction {
+	if s.Parent == nil {
+		return slices.Clip(s.Instructions)
+	}
 	var out []*Instruction
 	for _, stage := range s.Chain() {
 		out = append(out, stage.Instructions...)

@@ -41,15 +41,16 @@ func Parse(name string, src []byte, options Options) *File {
 		f.rest = "the file is not UTF-8 text"
 		return f
 	}
-	result, err := parser.Parse(bytes.NewReader(src))
+	result, err := nodes(src)
 	if err != nil {
 		p.problem(err, 0, 0)
 		return f
 	}
+	p.text = string(src)
 	p.lex = lexer.NewLex(result.EscapeToken)
 	p.lex.SkipUnsetEnv = true
 	p.escape = result.EscapeToken
-	p.checks = newChecker(src, result.Warnings)
+	p.checks = newChecker(f.Doc, result.Warnings)
 	for _, node := range result.AST.Children {
 		if len(f.Stages) > maxStages {
 			f.rest = fmt.Sprintf("the file has more than %d stages", maxStages)
@@ -63,7 +64,9 @@ func Parse(name string, src []byte, options Options) *File {
 	if len(f.Stages) == 0 && len(f.Problems) == 0 {
 		f.Problems = append(f.Problems, Problem{Message: "there is no FROM"})
 	}
-	p.checkOptions()
+	if p.checks.refused != nil {
+		f.Problems = append(f.Problems, *p.checks.refused)
+	}
 	p.checks.casing(p.read)
 	f.Warnings = p.warnings(p.read)
 	return f
@@ -72,6 +75,7 @@ func Parse(name string, src []byte, options Options) *File {
 type reader struct {
 	file    *File
 	src     []byte
+	text    string // src
 	options Options
 	lex     *lexer.Lex
 	escape  rune
@@ -79,6 +83,7 @@ type reader struct {
 	// histories are the bytes that stages may take over.
 	histories *budget.Budget
 	checks    *checker
+	shell     shell.Reader
 	// headless says that something stands before the first FROM, which is said once.
 	headless bool
 	read     []*Instruction // that BuildKit takes
@@ -101,7 +106,7 @@ func (p *reader) problem(err error, start, end int) {
 
 func (p *reader) instruction(node *parser.Node) {
 	i := &Instruction{Name: strings.ToUpper(node.Value), Stage: p.stage, line: node.StartLine}
-	place(i, node, p.file.Doc)
+	place(i, node, p.file.Doc, p.text)
 	command, err := instructions.ParseInstructionWithLinter(node, p.checks.Linter)
 	if err != nil {
 		end := i.HeadEnd
@@ -235,11 +240,19 @@ func expand(lex *lexer.Lex, work *budget.Budget, word string, variables scope) (
 	if work.Spent() || !work.Spend(cost(word, variables)) {
 		return word, false
 	}
+	if isPlain(word) {
+		return word, true
+	}
 	result, err := lex.ProcessWordWithMatches(word, variables)
 	if err != nil {
 		return word, false
 	}
 	return result.Result, len(result.Unmatched) == 0
+}
+
+// isPlain reports whether a word is certainly the same to BuildKit's lexer when variables are filled in and quotes removed.
+func isPlain(word string) bool {
+	return !strings.ContainsFunc(word, func(c rune) bool { return c < ' ' || c > '~' || strings.ContainsRune("$\"'`\\<", c) })
 }
 
 // perVariable is the cost of a variable that a stage takes over.
@@ -352,7 +365,7 @@ func (p *reader) run(i *Instruction, line instructions.ShellDependantCmdLine, fl
 	if i.Name == "RUN" {
 		i.script, i.scriptAt = text, start
 	}
-	commands, err := shell.Parse(text, p.stage.variables().lookup(p.file.work))
+	commands, err := p.shell.Parse(text, p.stage.variables().lookup(p.file.work))
 	if err != nil {
 		p.unread(i, err)
 		var broken syntax.ParseError
@@ -385,7 +398,7 @@ func (p *reader) exec(i *Instruction, words []string) {
 	for n, w := range words {
 		quoted[n] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 	}
-	commands, err := shell.Parse(strings.Join(quoted, " "), nil)
+	commands, err := p.shell.Parse(strings.Join(quoted, " "), nil)
 	if err != nil || !p.file.work.Spend(len(words)*len(i.src)/64) {
 		p.unread(i, err)
 		return

@@ -16,17 +16,17 @@ func lineEnd(doc *jsonc.Document, n int) int {
 	return len(bytes.TrimRight(doc.Src[:doc.LineStart(n+1)], "\r\n"))
 }
 
-// place fills in where the node's instruction and its here-documents stand.
-func place(i *Instruction, node *parser.Node, doc *jsonc.Document) {
-	src := doc.Src
+const byteOrderMark = "\xEF\xBB\xBF"
+
+// place fills in where the node's instruction and its here-documents stand in a text.
+func place(i *Instruction, node *parser.Node, doc *jsonc.Document, src string) {
 	i.Start = doc.LineStart(node.StartLine)
-	const byteOrderMark = "\xEF\xBB\xBF"
 	for i.Start < len(src) && strings.IndexByte(" \t"+byteOrderMark, src[i.Start]) >= 0 {
 		i.Start++
 	}
 	i.End = max(i.Start, lineEnd(doc, node.EndLine))
 	i.HeadEnd = min(i.End, max(i.Start, lineEnd(doc, node.StartLine)))
-	i.src = string(src[i.Start:i.End])
+	i.src = src[i.Start:i.End]
 
 	count := 0
 	for _, d := range node.Heredocs {
@@ -50,32 +50,31 @@ func body(i *Instruction, flags int, escape rune) (text string, start int) {
 	if len(i.Documents) > 0 {
 		head = min(i.Documents[0].Start, i.End)
 	}
-	at := len(i.Name)
-	b := []byte(i.src)
 	head -= i.Start
-	at = skipSpace(b, at, escape)
+	at := skipSpace(i.src, len(i.Name), escape)
 	for ; flags > 0; flags-- {
-		at = skipWord(b, at)
-		at = skipSpace(b, at, escape)
+		at = skipSpace(i.src, skipWord(i.src, at), escape)
 	}
-	at, head = min(at, len(b)), min(max(head, 0), len(b))
-	if at < head {
-		smooth(b[at:head], byte(escape), len(i.Documents) == 0)
+	at, head = min(at, len(i.src)), min(max(head, 0), len(i.src))
+	if at >= head || len(i.Documents) == 0 && !strings.Contains(i.src[at:], "\n") {
+		return i.src[at:], i.Start + at
 	}
-	return string(b[at:]), i.Start + at
+	b := []byte(i.src[at:])
+	smooth(b[:head-at], byte(escape), len(i.Documents) == 0)
+	return string(b), i.Start + at
 }
 
 // skipSpace returns the offset of the next word: white space, continued lines
 // and the comments between them are passed over.
-func skipSpace(b []byte, at int, escape rune) int {
-	for at < len(b) {
-		switch c := b[at]; {
+func skipSpace(s string, at int, escape rune) int {
+	for at < len(s) {
+		switch c := s[at]; {
 		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
 			at++
-		case c == byte(escape) && onlySpaceAfter(b, at+1):
+		case c == byte(escape) && onlySpaceAfter(s, at+1):
 			at++
-		case c == '#' && startsLine(b, at):
-			for at < len(b) && b[at] != '\n' {
+		case c == '#' && startsLine(s, at):
+			for at < len(s) && s[at] != '\n' {
 				at++
 			}
 		default:
@@ -85,9 +84,9 @@ func skipSpace(b []byte, at int, escape rune) int {
 	return at
 }
 
-func onlySpaceAfter(b []byte, at int) bool {
-	for ; at < len(b); at++ {
-		switch b[at] {
+func onlySpaceAfter(s string, at int) bool {
+	for ; at < len(s); at++ {
+		switch s[at] {
 		case '\n':
 			return true
 		case ' ', '\t', '\r':
@@ -98,9 +97,9 @@ func onlySpaceAfter(b []byte, at int) bool {
 	return false
 }
 
-func startsLine(b []byte, at int) bool {
+func startsLine(s string, at int) bool {
 	for at--; at >= 0; at-- {
-		switch b[at] {
+		switch s[at] {
 		case '\n':
 			return true
 		case ' ', '\t':
@@ -111,10 +110,10 @@ func startsLine(b []byte, at int) bool {
 	return false
 }
 
-func skipWord(b []byte, at int) int {
+func skipWord(s string, at int) int {
 	var quote byte
-	for ; at < len(b); at++ {
-		switch c := b[at]; {
+	for ; at < len(s); at++ {
+		switch c := s[at]; {
 		case quote != 0:
 			if c == quote {
 				quote = 0

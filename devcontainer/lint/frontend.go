@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/moby/buildkit/frontend/dockerfile/parser"
-
+	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 )
@@ -30,7 +29,7 @@ func frontends(v *rule.View) []frontend {
 	}
 	if v.Build != nil {
 		doc := v.Build.File.Doc
-		if image, _, places, ok := parser.DetectSyntax(doc.Src); ok {
+		if image, places, ok := dockerfile.Syntax(doc.Src); ok {
 			start, end := 0, 0
 			if len(places) > 0 {
 				start = doc.Offset(places[0].Start.Line, 1)

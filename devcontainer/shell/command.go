@@ -37,6 +37,7 @@ type Command struct {
 	Wrapped string
 	// OnFailure says what becomes of the text when the command fails.
 	OnFailure Outcome
+	name      string // what Name returns
 }
 
 // Outcome says what becomes of a text when one of its commands fails.
@@ -51,7 +52,14 @@ const (
 )
 
 // Name returns the program without its folder: "curl" of "/usr/bin/curl".
-func (c *Command) Name() string { return path.Base(c.Words[0].Text) }
+func (c *Command) Name() string { return c.name }
+
+func programName(word string) string {
+	if word != "" && strings.IndexByte(word, '/') < 0 {
+		return word
+	}
+	return path.Base(word)
+}
 
 // Is reports whether the program is one of names.
 func (c *Command) Is(names ...string) bool { return slices.Contains(names, c.Name()) }
@@ -101,10 +109,15 @@ func (c *Command) Value(flags ...string) (Word, bool) {
 // Operands returns the arguments that are no options. An option's separate
 // value counts as an operand: which options take one only the program knows.
 func (c *Command) Operands() []Word {
-	var out []Word
-	for i, w := range c.Args() {
+	args := c.Args()
+	option := slices.IndexFunc(args, func(w Word) bool { return len(w.Text) > 1 && w.Text[0] == '-' })
+	if option < 0 {
+		return slices.Clip(args)
+	}
+	out := append(make([]Word, 0, len(args)-1), args[:option]...)
+	for i, w := range args[option:] {
 		if w.Text == "--" {
-			return append(out, c.Args()[i+1:]...)
+			return append(out, args[option+i+1:]...)
 		}
 		if len(w.Text) < 2 || w.Text[0] != '-' {
 			out = append(out, w)

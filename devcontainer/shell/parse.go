@@ -32,14 +32,24 @@ type Lookup func(name string) (string, bool)
 // Variables that lookup knows are filled in; lookup may be nil. The error says
 // that src is not shell text that bash or a POSIX shell would accept; it is
 // ErrTooMuch when src may be, and is not followed to its end.
-func Parse(src string, lookup Lookup) ([]*Command, error) {
-	return parse(src, lookup, 0, &effort{variant: syntax.LangBash})
+func Parse(src string, lookup Lookup) ([]*Command, error) { return new(Reader).Parse(src, lookup) }
+
+// Reader reads one text after the other, which costs less than Parse for each. Its zero value is ready; it is not safe
+// for concurrent use.
+type Reader struct{ bash *syntax.Parser }
+
+// Parse is the function Parse.
+func (r *Reader) Parse(src string, lookup Lookup) ([]*Command, error) {
+	if r.bash == nil {
+		r.bash = syntax.NewParser(syntax.Variant(syntax.LangBash))
+	}
+	return parse(src, lookup, 0, &effort{parser: r.bash})
 }
 
 // ParsePOSIX is Parse as a shell without bash's own grammar reads src, such as dash: "[[" and "source" are programs.
 // A *Refusal says what such a shell does not take.
 func ParsePOSIX(src string, lookup Lookup) ([]*Command, error) {
-	commands, err := parse(src, lookup, 0, &effort{variant: syntax.LangPOSIX})
+	commands, err := parse(src, lookup, 0, &effort{parser: syntax.NewParser(syntax.Variant(syntax.LangPOSIX))})
 	var lang syntax.LangError
 	var broken syntax.ParseError
 	switch {
@@ -64,7 +74,7 @@ func (r *Refusal) Error() string { return r.Text }
 
 // effort is what one Parse has done so far, in all texts within the text.
 type effort struct {
-	variant                syntax.LangVariant
+	parser                 *syntax.Parser
 	commands, words, input int
 	over                   bool
 }
@@ -78,6 +88,9 @@ func (e *effort) tooMuch() bool {
 // nests reports whether a text opens more groups, substitutions and compound
 // commands than the parser, which calls itself for each, should follow.
 func nests(src string) bool {
+	if len(src) <= maxNested {
+		return false
+	}
 	depth, word := 0, 0
 	for i := 0; i <= len(src); i++ {
 		c := byte(' ')
@@ -114,7 +127,7 @@ func parse(src string, lookup Lookup, scripts int, done *effort) (commands []*Co
 	if lookup == nil {
 		lookup = func(string) (string, bool) { return "", false }
 	}
-	file, err := syntax.NewParser(syntax.Variant(done.variant)).Parse(strings.NewReader(src), "")
+	file, err := done.parser.Parse(strings.NewReader(src), "")
 	if err != nil {
 		return nil, err
 	}
@@ -140,12 +153,11 @@ type walker struct {
 	defined map[string]bool // functions of the text
 }
 
-// within walks a part of the text whose failure means at most that.
-func (w *walker) within(most Outcome, walk func() []*Command) []*Command {
-	before := w.outcome
-	w.outcome = min(before, most)
-	defer func() { w.outcome = before }()
-	return walk()
+// within begins a part of the text whose failure means at most that. It returns the outcome to go on with behind it.
+func (w *walker) within(most Outcome) (behind Outcome) {
+	behind = w.outcome
+	w.outcome = min(behind, most)
+	return behind
 }
 
 func (w *walker) stmts(list []*syntax.Stmt, stdin []*Command) []*Command {
@@ -156,7 +168,9 @@ func (w *walker) stmts(list []*syntax.Stmt, stdin []*Command) []*Command {
 			most = Unheard
 		}
 		first := len(w.found)
-		out = append(out, w.within(most, func() []*Command { return w.stmt(s, stdin) })...)
+		behind := w.within(most)
+		out = append(out, w.stmt(s, stdin)...)
+		w.outcome = behind
 		w.strict = w.strict || slices.ContainsFunc(w.found[first:], setsStrict)
 	}
 	return out
@@ -164,8 +178,11 @@ func (w *walker) stmts(list []*syntax.Stmt, stdin []*Command) []*Command {
 
 // setsStrict reports whether a command is "set -e", in one of its forms.
 func setsStrict(c *Command) bool {
+	if c.Words[0].Text != "set" {
+		return false
+	}
 	_, short := c.Flag("-e")
-	return c.Words[0].Text == "set" && (short || len(c.Words) > 2 && c.Words[2].Text == "errexit")
+	return short || len(c.Words) > 2 && c.Words[2].Text == "errexit"
 }
 
 func (w *walker) stmt(s *syntax.Stmt, stdin []*Command) []*Command {
@@ -182,7 +199,9 @@ func (w *walker) stmt(s *syntax.Stmt, stdin []*Command) []*Command {
 	if s.Negated || s.Background {
 		most = Open
 	}
-	out := w.within(most, func() []*Command { return w.command(s.Cmd, stdin) })
+	behind := w.within(most)
+	out := w.command(s.Cmd, stdin)
+	w.outcome = behind
 	w.redirect(s.Redirs, w.found[first:])
 	return out
 }
@@ -238,7 +257,8 @@ func (w *walker) command(cmd syntax.Command, stdin []*Command) []*Command {
 	case *syntax.Block:
 		return w.stmts(c.Stmts, stdin)
 	case *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause, *syntax.FuncDecl, *syntax.CoprocClause:
-		return w.within(Open, func() []*Command { return w.perhaps(c, stdin) })
+		defer func(behind Outcome) { w.outcome = behind }(w.within(Open))
+		return w.perhaps(c, stdin)
 	case *syntax.TimeClause:
 		return w.stmt(c.Stmt, stdin)
 	case *syntax.DeclClause:
@@ -261,9 +281,13 @@ func (w *walker) command(cmd syntax.Command, stdin []*Command) []*Command {
 func (w *walker) binary(c *syntax.BinaryCmd, stdin []*Command) []*Command {
 	switch c.Op {
 	case syntax.Pipe, syntax.PipeAll:
-		return w.stmt(c.Y, w.within(Unheard, func() []*Command { return w.stmt(c.X, stdin) }))
+		behind := w.within(Unheard)
+		from := w.stmt(c.X, stdin)
+		w.outcome = behind
+		return w.stmt(c.Y, from)
 	case syntax.OrStmt:
-		return w.within(Open, func() []*Command { return append(w.stmt(c.X, stdin), w.stmt(c.Y, stdin)...) })
+		defer func(behind Outcome) { w.outcome = behind }(w.within(Open))
+		return append(w.stmt(c.X, stdin), w.stmt(c.Y, stdin)...)
 	}
 	return append(w.stmt(c.X, stdin), w.stmt(c.Y, stdin)...)
 }
@@ -305,6 +329,7 @@ func (w *walker) perhaps(cmd syntax.Command, stdin []*Command) (out []*Command) 
 func (w *walker) declare(c *syntax.DeclClause) {
 	out := &Command{Start: int(c.Pos().Offset()), End: int(c.End().Offset()), OnFailure: w.outcome,
 		Words: []Word{{Text: c.Variant.Value, Literal: true, Start: int(c.Variant.Pos().Offset()), End: int(c.Variant.End().Offset())}}}
+	out.name = out.Words[0].Text
 	w.found = append(w.found, out)
 	for _, a := range c.Args {
 		out.Assigns = append(out.Assigns, w.assign(a)...)
@@ -349,7 +374,7 @@ func (w *walker) call(c *syntax.CallExpr, stdin []*Command) []*Command {
 }
 
 func (w *walker) words(list []*syntax.Word) []Word {
-	var out []Word
+	out := make([]Word, 0, len(list))
 	for _, word := range list {
 		if w.done.words++; w.done.tooMuch() {
 			break
@@ -364,6 +389,12 @@ func (w *walker) word(word *syntax.Word) Word {
 		return Word{}
 	}
 	out := Word{Literal: true, Start: int(word.Pos().Offset()), End: int(word.End().Offset())}
+	if len(word.Parts) == 1 {
+		if only, ok := word.Parts[0].(*syntax.Lit); ok {
+			out.Text = unescape(only.Value, false)
+			return out
+		}
+	}
 	var b strings.Builder
 	for _, p := range word.Parts {
 		w.part(p, &b, &out, false)
@@ -385,14 +416,20 @@ func (w *walker) part(p syntax.WordPart, b *strings.Builder, out *Word, quoted b
 	case *syntax.ParamExp:
 		w.parameter(p, b, out)
 	case *syntax.CmdSubst:
-		out.Subs = append(out.Subs, w.within(Unheard, func() []*Command { return w.stmts(p.Stmts, nil) })...)
+		w.substitution(p.Stmts, out)
 		w.raw(p, b, out)
 	case *syntax.ProcSubst:
-		out.Subs = append(out.Subs, w.within(Unheard, func() []*Command { return w.stmts(p.Stmts, nil) })...)
+		w.substitution(p.Stmts, out)
 		w.raw(p, b, out)
 	default:
 		w.raw(p, b, out)
 	}
+}
+
+func (w *walker) substitution(list []*syntax.Stmt, out *Word) {
+	behind := w.within(Unheard)
+	out.Subs = append(out.Subs, w.stmts(list, nil)...)
+	w.outcome = behind
 }
 
 // parameter fills in ${NAME} and ${NAME:-default} when that is known.

@@ -132,3 +132,27 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// The operands are the words that are no options, and everything behind "--".
+func TestOperands(t *testing.T) {
+	for text, want := range map[string]string{
+		"a":                     "",
+		"a b c":                 "b c",
+		"a -x":                  "",
+		"a b -x c -- -d e -- f": "b c -d e -- f",
+		"a -- -b":               "-b",
+		"a - --x=y -":           "- -",
+	} {
+		commands, err := shell.Parse(text, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, w := range commands[0].Operands() {
+			got = append(got, w.Text)
+		}
+		if g := strings.Join(got, " "); g != want {
+			t.Errorf("%s: %q, want %q", text, g, want)
+		}
+	}
+}

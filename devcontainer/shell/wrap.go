@@ -25,6 +25,7 @@ var Shells = []string{"sh", "bash", "dash", "ash", "zsh", "ksh", "busybox", "fis
 // unwrap records c, and the command that c only passes on: what sudo, env, su
 // and sh -c run in the end. It returns the commands whose output is c's.
 func (w *walker) unwrap(c *Command) []*Command {
+	c.name = programName(c.Words[0].Text)
 	w.found = append(w.found, c)
 	w.done.commands++
 	w.done.words += len(c.Words)
