@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
@@ -35,6 +36,9 @@ type Image struct {
 func (i Image) Lacks(program string) bool {
 	return slices.Contains(strangers[i.Family], program) || slices.Contains(i.lacks, program)
 }
+
+// LacksAny reports whether there is a program that the image certainly lacks.
+func (i Image) LacksAny() bool { return len(strangers[i.Family])+len(i.lacks) > 0 }
 
 // IsManager reports whether a program installs packages of some family, which no step brings to another.
 func IsManager(program string) bool { return slices.Contains(managers, program) }
@@ -197,6 +201,26 @@ func Of(image string) (known Image, ok bool) {
 	return forLanguage(known, name, tag)
 }
 
+// The variants of an image for a language.
+const (
+	alpine = iota
+	slim
+	full
+)
+
+// lackedBy are the programs that the variants of the images for languages lack.
+var lackedBy = sync.OnceValue(func() map[string][3][]string {
+	out := map[string][3][]string{}
+	for name, of := range language {
+		out[name] = [3][]string{
+			alpine: without(onAlpine, strings.Fields(of.has)),
+			slim:   without(onDebian, strings.Fields(of.has+" "+of.more)),
+			full:   without(onDebian, strings.Fields(of.has+" "+of.more+" "+ofBase[of.base])),
+		}
+	}
+	return out
+})
+
 func forLanguage(known Image, name, tag string) (Image, bool) {
 	of, ok := language[name]
 	if !ok {
@@ -206,18 +230,16 @@ func forLanguage(known Image, name, tag string) (Image, bool) {
 	if of.user != "" {
 		known.Number = "1000"
 	}
-	has := of.has
+	variant := full
 	switch {
 	case strings.Contains(tag, "alpine"):
-		known.Family, known.lacks, known.Release, known.Ubuntu = Alpine, onAlpine, "", false
+		variant, known.Family, known.Release, known.Ubuntu = alpine, Alpine, "", false
 	case strings.Contains(tag, "slim"):
-		known.Family, known.lacks = Debian, onDebian
-		has += " " + of.more
+		variant, known.Family = slim, Debian
 	default:
-		known.Family, known.lacks = Debian, onDebian
-		has += " " + of.more + " " + ofBase[of.base]
+		known.Family = Debian
 	}
-	known.lacks = without(known.lacks, strings.Fields(has))
+	known.lacks = lackedBy()[name][variant]
 	return known, true
 }
 

@@ -187,16 +187,16 @@ func rootNeeded(v *rule.View) (out []rule.Finding) {
 	const message, hint = "%s works for root alone, and %s runs it", "write USER root above it, and the other user below"
 	for _, s := range neededStages(v) {
 		image, _ := baseimage.Of(s.Base().Image)
-		prefix := false
+		node := image.Official() && image.User == "node"
+		prefix := false // npm may install elsewhere, or where the user may write
 		for _, i := range s.History() {
-			prefix = prefix || strings.Contains(strings.ToLower(i.Source()), "prefix") || strings.Contains(i.Source(), "npmrc") ||
-				strings.Contains(i.Source(), "chown")
+			prefix = prefix || node && setsPrefix(i.Source())
 			if i.Stage != s || i.Name != "RUN" || i.User == "" || rule.IsRoot(i.User) || strings.Contains(i.User, "$") {
 				continue
 			}
 			for _, cmd := range i.Commands {
 				what := needsRoot(cmd)
-				if what == "" && image.Official() && image.User == "node" && !prefix && installsGlobally(cmd) {
+				if what == "" && node && !prefix && installsGlobally(cmd) {
 					what = "a global install of npm"
 				}
 				if what == "" || cmd.User != "" || cmd.OnFailure == shell.Open {
@@ -212,6 +212,11 @@ func rootNeeded(v *rule.View) (out []rule.Finding) {
 		}
 	}
 	return append(out, rootNeededInHooks(v)...)
+}
+
+// setsPrefix reports whether a step may give npm another folder for what all have, or that folder to the user.
+func setsPrefix(step string) bool {
+	return strings.Contains(strings.ToLower(step), "prefix") || strings.Contains(step, "npmrc") || strings.Contains(step, "chown")
 }
 
 // installsGlobally reports whether npm installs for all, which is to say where root alone may write.

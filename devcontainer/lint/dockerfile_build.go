@@ -119,7 +119,7 @@ func undeclaredInStage(v *rule.View, s *dockerfile.Stage, before map[string]bool
 	stages[s] = own
 	for _, i := range s.Instructions {
 		declare(own, i)
-		if !slices.Contains([]string{"RUN", "ENV", "COPY", "ADD", "WORKDIR", "USER", "LABEL"}, i.Name) {
+		if len(before) == 0 || !slices.Contains([]string{"RUN", "ENV", "COPY", "ADD", "WORKDIR", "USER", "LABEL"}, i.Name) {
 			continue
 		}
 		for _, m := range argumentName.FindAllStringSubmatchIndex(i.Source(), -1) {

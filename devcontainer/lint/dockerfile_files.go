@@ -93,7 +93,7 @@ func buildVariables(v *rule.View) (out []buildVariable) {
 
 // buildTimeSecrets reports keys that ARG and ENV put into the image.
 func buildTimeSecrets(v *rule.View) (out []rule.Finding) {
-	for _, b := range buildVariables(v) {
+	for _, b := range rule.Once(v, "variables of the build", buildVariables) {
 		if b.value != nil && !b.literal() && isPassword(b.name, b.expanded) {
 			out = append(out, v.AtDockerfile(b.start, b.end, b.name+" is written out, and stays readable in the image",
 				"use RUN --mount=type=secret,id="+b.name+", or let the person set it when the container starts"))
@@ -107,7 +107,7 @@ func buildTimeSecrets(v *rule.View) (out []rule.Finding) {
 // dockerfileKeys reports keys that are written out anywhere in the Dockerfile.
 func dockerfileKeys(v *rule.View) (out []rule.Finding) {
 	const hint = "revoke it, and use RUN --mount=type=secret"
-	for _, b := range buildVariables(v) {
+	for _, b := range rule.Once(v, "variables of the build", buildVariables) {
 		if b.literal() {
 			out = append(out, v.AtDockerfile(b.start, b.end, b.name+" holds what looks like a key", hint))
 		}

@@ -39,12 +39,13 @@ func newestImages(v *rule.View) (out []rule.Finding) {
 		}
 	}
 	for _, i := range images {
+		if tag := imageTag(i.name); tag != "" && tag != "latest" {
+			continue
+		}
 		if refused, _ := imageRefused(i.name); refused != "" {
 			continue // a placeholder, or a mistake of its own
 		}
-		if tag := imageTag(i.name); tag == "" || tag == "latest" {
-			out = append(out, v.AtDockerfile(i.at.Start, i.at.End, newestMessage(i.name), hintVersion(strings.TrimSuffix(i.name, ":latest"))))
-		}
+		out = append(out, v.AtDockerfile(i.at.Start, i.at.End, newestMessage(i.name), hintVersion(strings.TrimSuffix(i.name, ":latest"))))
 	}
 	return out
 }
@@ -230,30 +231,33 @@ func misread(v *rule.View) (out []rule.Finding) {
 	if v.Build == nil || v.Build.Final == nil {
 		return
 	}
-	real := map[int]bool{}
+	var real []int // where instructions begin, one behind the other
 	for _, s := range v.Build.File.Stages {
-		real[s.From.Start] = true
+		real = append(real, s.From.Start)
 		if line := strings.TrimRight(s.From.Source()[:s.From.HeadEnd-s.From.Start], " \t"); strings.HasSuffix(line, `\`) {
 			out = append(out, v.AtDockerfile(s.From.Start, s.From.HeadEnd, "the reference CLI does not read on in the next line",
 				"write FROM in one line"))
 		}
 		for _, i := range s.Instructions {
-			real[i.Start] = true
+			real = append(real, i.Start)
 		}
 	}
 	at := 0
 	for line := range bytes.Lines(v.Build.File.Doc.Src) {
 		begin := at + len(line) - len(bytes.TrimLeft(line, "\t "))
 		at += len(line)
-		if begin+4 > at || real[begin] {
+		if begin+4 > at {
 			continue
 		}
-		word := strings.ToUpper(string(v.Build.File.Doc.Src[begin : begin+4]))
-		if word != "FROM" && word != "USER" {
+		word := v.Build.File.Doc.Src[begin : begin+4]
+		if !bytes.EqualFold(word, []byte("FROM")) && !bytes.EqualFold(word, []byte("USER")) {
+			continue
+		}
+		if _, found := slices.BinarySearch(real, begin); found {
 			continue
 		}
 		if m := lineInstruction.FindStringIndex(string(v.Build.File.Doc.Src[begin:at])); m != nil {
-			out = append(out, v.AtDockerfile(begin, begin+m[1], fmt.Sprintf("the reference CLI takes this line for %s", word),
+			out = append(out, v.AtDockerfile(begin, begin+m[1], fmt.Sprintf("the reference CLI takes this line for %s", bytes.ToUpper(word)),
 				"let the line start with something else, or keep the script in a file of its own"))
 		}
 	}

@@ -17,9 +17,12 @@ import (
 
 // aptInstall returns the packages of an apt-get install.
 func aptInstall(cmd *shell.Command) (packages []shell.Word, ok bool) {
+	if !cmd.Is("apt-get", "apt", "aptitude") {
+		return nil, false
+	}
 	words := cmd.Operands()
 	n := slices.IndexFunc(words, func(w shell.Word) bool { return w.Text == "install" || w.Text == "dist-upgrade" || w.Text == "upgrade" })
-	if !cmd.Is("apt-get", "apt", "aptitude") || n < 0 {
+	if n < 0 {
 		return nil, false
 	}
 	return words[n+1:], true
@@ -78,7 +81,7 @@ func aptSteps(v *rule.View) (out []aptStep) {
 
 // staleLists reports lists that one step fetches and a later one uses.
 func staleLists(v *rule.View) (out []rule.Finding) {
-	for _, s := range aptSteps(v) {
+	for _, s := range rule.Once(v, "steps with apt", aptSteps) {
 		if s.stale != nil {
 			out = append(out, v.AtCommand(s.stale,
 				"a later step installs packages by these lists, which the build cache keeps until they are out of date",
@@ -131,7 +134,7 @@ var plainPrograms = []string{"echo", "mkdir", "chmod", "chown", "rm", "cp", "mv"
 
 // recommendedPackages notes installs that bring more than they name.
 func recommendedPackages(v *rule.View) (out []rule.Finding) {
-	for _, s := range aptSteps(v) {
+	for _, s := range rule.Once(v, "steps with apt", aptSteps) {
 		for _, cmd := range s.installs {
 			packages, _ := aptInstall(cmd)
 			limited := slices.ContainsFunc(cmd.Args(), func(w shell.Word) bool {
@@ -147,7 +150,7 @@ func recommendedPackages(v *rule.View) (out []rule.Finding) {
 
 // keptLists notes lists that stay in the image.
 func keptLists(v *rule.View) (out []rule.Finding) {
-	for _, s := range aptSteps(v) {
+	for _, s := range rule.Once(v, "steps with apt", aptSteps) {
 		const lists = "/var/lib/apt/lists"
 		// Removed, by a script in a variable as well, or a cache mount.
 		cleans := strings.Contains(s.Source(), lists) || slices.ContainsFunc(s.Commands, func(cmd *shell.Command) bool {
@@ -167,7 +170,7 @@ func keptLists(v *rule.View) (out []rule.Finding) {
 
 // askingInstalls reports installs that wait for an answer.
 func askingInstalls(v *rule.View) (out []rule.Finding) {
-	for _, s := range aptSteps(v) {
+	for _, s := range rule.Once(v, "steps with apt", aptSteps) {
 		for _, cmd := range s.installs {
 			_, yes := cmd.Flag("-y", "--yes", "--assume-yes", "-q=2", "--force-yes")
 			if !yes && !quiet(cmd) && !s.answers && !piped(cmd) && !strings.Contains(s.Source(), "APT_GET") {
@@ -204,9 +207,12 @@ func quiet(cmd *shell.Command) bool {
 // rpmInstall reports whether a command installs with a package manager of the Red Hat or
 // SUSE families.
 func rpmInstall(cmd *shell.Command) bool {
+	if !cmd.Is("yum", "dnf", "dnf5", "microdnf", "tdnf", "zypper") {
+		return false
+	}
 	verbs := []string{"install", "in", "groupinstall", "localinstall", "reinstall", "update", "upgrade", "up", "dist-upgrade", "dup"}
 	words := cmd.Operands()
-	return cmd.Is("yum", "dnf", "dnf5", "microdnf", "tdnf", "zypper") && len(words) > 0 && slices.Contains(verbs, words[0].Text)
+	return len(words) > 0 && slices.Contains(verbs, words[0].Text)
 }
 
 // rpmAnswers reports whether the manager does not ask: told here, or by its configuration.

@@ -117,17 +117,20 @@ func hintInstead(name string) string {
 
 // pipInstalls reports whether the system's pip is to install packages for all.
 func pipInstalls(cmd *shell.Command) bool {
-	words := cmd.Operands()
-	_, elsewhere := cmd.Flag("--target", "-t", "--prefix", "--root", "--python", "--dry-run")
-	switch {
-	case elsewhere || cmd.Wrapped != "" && cmd.Wrapped != "sudo":
+	args := cmd.Args()
+	switch cmd.Words[0].Text {
+	case "pip", "pip3":
+		args = cmd.Operands()
+	case "python3":
+		if len(args) < 2 || args[0].Text != "-m" || args[1].Text != "pip" {
+			return false
+		}
+		args = args[2:]
+	default:
 		return false
-	case slices.Contains([]string{"pip", "pip3"}, cmd.Words[0].Text):
-		return len(words) > 0 && words[0].Text == "install"
-	case cmd.Words[0].Text == "python3":
-		return len(cmd.Args()) > 2 && cmd.Args()[0].Text == "-m" && cmd.Args()[1].Text == "pip" && cmd.Args()[2].Text == "install"
 	}
-	return false
+	_, elsewhere := cmd.Flag("--target", "-t", "--prefix", "--root", "--python", "--dry-run")
+	return len(args) > 0 && args[0].Text == "install" && !elsewhere && (cmd.Wrapped == "" || cmd.Wrapped == "sudo")
 }
 
 // copiedFiles reports files of the context that a step runs or reads, and that are not as they must be: no COPY in

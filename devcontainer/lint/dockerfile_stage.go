@@ -50,7 +50,10 @@ func belowUnknown(v *rule.View, s *dockerfile.Stage) (out []rule.Finding) {
 	cloned := map[string]bool{}
 	for _, i := range s.Instructions {
 		for _, cmd := range i.Commands {
-			if words := cmd.Operands(); cmd.Is("git") && len(words) > 1 && words[0].Text == "clone" {
+			if !cmd.Is("git") {
+				continue
+			}
+			if words := cmd.Operands(); len(words) > 1 && words[0].Text == "clone" {
 				cloned[strings.TrimSuffix(path.Base(words[len(words)-1].Text), ".git")] = true
 			}
 		}
@@ -274,7 +277,8 @@ func misspeltVariables(v *rule.View) (out []rule.Finding) {
 				}
 				own[name] = true
 			}
-			if !slices.Contains([]string{"ENV", "COPY", "ADD", "WORKDIR", "USER", "LABEL", "EXPOSE", "VOLUME"}, i.Name) || len(i.Documents) > 0 {
+			if !slices.Contains([]string{"ENV", "COPY", "ADD", "WORKDIR", "USER", "LABEL", "EXPOSE", "VOLUME"}, i.Name) || len(i.Documents) > 0 ||
+				len(candidates) == 0 {
 				continue
 			}
 			for _, m := range argumentName.FindAllStringSubmatchIndex(i.Source(), -1) {

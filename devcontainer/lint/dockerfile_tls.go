@@ -19,7 +19,7 @@ func tlsOff(v *rule.View) (out []rule.Finding) {
 			out = append(out, v.AtWord(w, what, hint))
 		}
 		for _, a := range cmd.Assigns {
-			if insecureVariable(a.Name, a.Text) {
+			if insecureVariable(a.Name, func() string { return a.Text }) {
 				out = append(out, v.AtWord(a.Word, a.Name+" switches the check of certificates off", hint))
 			}
 		}
@@ -28,7 +28,7 @@ func tlsOff(v *rule.View) (out []rule.Finding) {
 		if e, ok := i.Command.(*instructions.EnvCommand); ok {
 			behind := i.Start
 			for _, kv := range e.Env {
-				if insecureVariable(kv.Key, i.Expand(kv.Value)) {
+				if insecureVariable(kv.Key, func() string { return i.Expand(kv.Value) }) {
 					start, end := i.FindBehind(behind, kv.Key)
 					behind = end
 					out = append(out, v.AtDockerfile(start, end, kv.Key+" switches the check of certificates off", hint))
@@ -39,19 +39,20 @@ func tlsOff(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
-func insecureVariable(name, value string) bool {
-	value = strings.ToLower(strings.Trim(value, `"'`))
+// insecureVariable reports whether a variable with that value switches the check off.
+func insecureVariable(name string, value func() string) bool {
+	is := func(some ...string) bool { return slices.Contains(some, strings.ToLower(strings.Trim(value(), `"'`))) }
 	switch strings.ToUpper(name) {
 	case "NODE_TLS_REJECT_UNAUTHORIZED", "PYTHONHTTPSVERIFY":
-		return value == "0"
+		return is("0")
 	case "GIT_SSL_NO_VERIFY":
-		return value != "" && value != "0" && value != "false"
+		return !is("", "0", "false")
 	case "NPM_CONFIG_STRICT_SSL":
-		return value == "false"
+		return is("false")
 	case "PIP_TRUSTED_HOST", "GOINSECURE", "UV_INSECURE_HOST":
-		return value != ""
+		return !is("")
 	case "CURL_INSECURE":
-		return value == "1"
+		return is("1")
 	}
 	return false
 }

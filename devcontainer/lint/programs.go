@@ -53,12 +53,18 @@ var quietPrograms = append([]string{"npm", "yarn", "pnpm", "pip", "pip3", "git",
 	"truncate", "userdel", "groupdel", "deluser", "su"},
 	plainPrograms...)
 
-// run takes note of what a command may bring.
+// run takes note of what a command may bring to an image that lacks anything.
 func (p *programs) run(cmd *shell.Command) {
-	for _, w := range slices.Concat(cmd.Args(), cmd.Files) {
-		p.any = p.any || otherSources.MatchString(w.Text)
-		name, _, _ := strings.Cut(path.Base(w.Text), "=")
-		p.brought[name] = true
+	if !p.known.LacksAny() {
+		return
+	}
+	for _, words := range [][]shell.Word{cmd.Args(), cmd.Files} {
+		for _, w := range words {
+			p.any = p.any || otherSources.MatchString(w.Text)
+			if name, _, _ := strings.Cut(path.Base(w.Text), "="); !strings.HasPrefix(name, "-") { // an option is no program
+				p.brought[name] = true
+			}
+		}
 	}
 	switch packages, installs := installed(cmd); {
 	case installs:
@@ -74,7 +80,7 @@ func (p *programs) run(cmd *shell.Command) {
 	case cmd.Is(shell.Shells...):
 		_, inline := cmd.Flag("-c")
 		p.any = p.any || !inline
-	case !cmd.Is(quietPrograms...):
+	case !p.any && !cmd.Is(quietPrograms...):
 		p.any = true
 	}
 }
@@ -99,8 +105,14 @@ func installed(cmd *shell.Command) (packages []shell.Word, ok bool) {
 	if packages, ok = aptInstall(cmd); ok {
 		return packages, true
 	}
+	if rpmInstall(cmd) {
+		return cmd.Operands()[1:], true
+	}
+	if !cmd.Is("apk") {
+		return nil, false
+	}
 	words := cmd.Operands()
-	if len(words) == 0 || !(cmd.Is("apk") && words[0].Text == "add" || rpmInstall(cmd)) {
+	if len(words) == 0 || words[0].Text != "add" {
 		return nil, false
 	}
 	return words[1:], true
@@ -156,9 +168,12 @@ var readsFiles = lazyregexp.New(`(^|[\s;&|(])(\.|source)\s|\beval\b|\s-[a-z]*[il
 // isFunction reports whether a command is a function that nothing in its text defines.
 func isFunction(cmd *shell.Command, text string) bool {
 	first, ok := interactive[cmd.Words[0].Text]
+	if !ok || cmd.OnFailure == shell.Open {
+		return false
+	}
 	words := cmd.Operands()
-	called := ok && (first == nil || len(words) > 0 && slices.Contains(first, words[0].Text))
-	return called && !readsFiles.MatchString(text) && cmd.OnFailure != shell.Open
+	called := first == nil || len(words) > 0 && slices.Contains(first, words[0].Text)
+	return called && !readsFiles.MatchString(text)
 }
 
 // programsMissing reports programs that a step or a hook calls and that the container does not have.

@@ -38,7 +38,7 @@ func (c *View) DockerfileText() string {
 	if c.Dockerfile == nil {
 		return ""
 	}
-	return string(c.Dockerfile.Src)
+	return Once(c, "text of the Dockerfile", func(c *View) string { return string(c.Dockerfile.Src) })
 }
 
 // FirewallFeature returns the firewall Feature among the configuration's, under
@@ -119,8 +119,22 @@ func (c *View) LocalFeature(id string) *jsonc.Node {
 var agentWords = []string{"claude-code", "anthropic.claude", "@anthropic-ai/", "dangerously-skip-permissions"}
 
 func namesAgent(s string) bool {
-	s = strings.ToLower(s)
-	return slices.ContainsFunc(agentWords, func(w string) bool { return strings.Contains(s, w) })
+	return slices.ContainsFunc(agentWords, func(w string) bool { return holdsInAnyCase(s, w) })
+}
+
+// holdsInAnyCase reports whether a text holds a word, which has a byte that is no letter: that one is looked for.
+func holdsInAnyCase(s, word string) bool {
+	mark := strings.IndexAny(word, "-.@")
+	for at := 0; ; at++ {
+		next := strings.IndexByte(s[at:], word[mark])
+		if next < 0 {
+			return false
+		}
+		at += next
+		if begin := at - mark; begin >= 0 && begin+len(word) <= len(s) && strings.EqualFold(s[begin:begin+len(word)], word) {
+			return true
+		}
+	}
 }
 
 // Agent reports whether the configuration installs or starts Claude Code.
