@@ -112,7 +112,7 @@ mutants: setup ## changed configurations, MUTANTS of them (default 200000), judg
 
 .PHONY: lint-quality
 lint-quality: setup ## precision of each rule, and what fix changes, in public repositories (SBX_LINT_CORPUS: OWNER+NAME/repo, git directories)
-	go test -count=1 -timeout 20m -run '^Test(Quality|FixOnPublicFiles|FreshRepositories)$$' -v ./devcontainer/lint
+	go test -count=1 -timeout 20m -run '^Test(Quality|FixOnPublicFiles|FreshRepositories|DatabaseEntrypoints)$$' -v ./devcontainer/lint
 
 .PHONY: soak
 soak: ## the guard under full load for SOAK (default 10m): no leak of files or memory

@@ -19,6 +19,7 @@ import (
 // docker-library/mysql (2026-06-16), MariaDB/mariadb-docker (2026-05-29) and docker-library/mongo (2026-06-11). They were run without
 // and with the variables of each row: those of PostgreSQL 17 and 18 with Debian's server, with and without a volume at the old
 // place, those of MySQL 8.4, MariaDB 11.8 and MongoDB 8.2 with a stand-in for the server, which each starts or refuses to start.
+// TestDatabaseEntrypoints repeats those of PostgreSQL and MySQL.
 type database struct {
 	kind     string             // one for all images that clients reach in the same way
 	programs []string           // with which the command begins when the entrypoint makes a new database
@@ -104,7 +105,13 @@ func refusingDatabases(v *rule.View) (out []rule.Finding) {
 		if !whole {
 			continue
 		}
-		has := func(name string) bool { _, has := set[name]; return has }
+		has := func(name string) bool {
+			variable, has := set[name]
+			if name == "POSTGRES_HOST_AUTH_METHOD" { // any other method asks for a password
+				has = has && (variable.Value == "trust" || variable.Value == "" || strings.Contains(variable.Value, "$"))
+			}
+			return has
+		}
 		asks := known.password != nil && known.tags.MatchString(tag) && !slices.ContainsFunc(known.password, has)
 		user, password := set["MONGO_INITDB_ROOT_USERNAME"], set["MONGO_INITDB_ROOT_PASSWORD"]
 		switch {

@@ -1,6 +1,9 @@
 package lint_test
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -103,3 +106,50 @@ const db = "  db:\n    image: "
 const postgres = db + "postgres:17\n    environment: {POSTGRES_PASSWORD: a}\n"
 
 const oldPlace = "    volumes: [\"pg:/var/lib/postgresql/data\"]\nvolumes: {pg: }\n"
+
+// The entrypoints of the official images refuse what SBX331 says, and nothing else. They come from SBX_LINT_CORPUS
+// (docker-library+postgres and docker-library+mysql, as for TestQuality) and run without a server.
+func TestDatabaseEntrypoints(t *testing.T) {
+	corpus := os.Getenv("SBX_LINT_CORPUS")
+	if corpus == "" {
+		t.Skip("needs the repositories of the images: SBX_LINT_CORPUS, as for TestQuality")
+	}
+	for _, image := range []struct {
+		name, tag, script string
+		variables         []string
+	}{
+		{"postgres", "17", "17/bookworm/docker-entrypoint.sh", []string{"", "POSTGRES_PASSWORD=", "POSTGRES_PASSWORD=a", "POSTGRES_USER=a",
+			"POSTGRES_HOST_AUTH_METHOD=trust", "POSTGRES_HOST_AUTH_METHOD=md5", "POSTGRES_HOST_AUTH_METHOD=",
+			"POSTGRES_PASSWORD_FILE=/etc/hostname"}},
+		{"mysql", "8.4", "8.4/docker-entrypoint.sh", []string{"", "MYSQL_ROOT_PASSWORD=", "MYSQL_ROOT_PASSWORD=a", "MYSQL_PASSWORD=a",
+			"MYSQL_ALLOW_EMPTY_PASSWORD=yes", "MYSQL_RANDOM_ROOT_PASSWORD=1", "MYSQL_ROOT_PASSWORD_FILE=/etc/hostname"}},
+	} {
+		repository := filepath.Join(corpus, "docker-library+"+image.name, "repo")
+		script, err := exec.Command("git", "--git-dir", repository, "show", "HEAD:"+image.script).Output()
+		if err != nil {
+			t.Logf("%s is left out: %v", image.name, err)
+			continue
+		}
+		entrypoint := filepath.Join(t.TempDir(), "entrypoint.sh")
+		if err := os.WriteFile(entrypoint, script, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, variable := range image.variables {
+			cmd := exec.Command("bash", "-c", `. "$0"; mysql_get_config() { echo /none; }; docker_setup_env; docker_verify_minimum_env`, entrypoint)
+			cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "PGDATA=/none", variable}
+			refused := cmd.Run() != nil
+			environment := ""
+			if variable != "" {
+				environment = ", environment: [\"" + variable + "\"]"
+			}
+			found := false
+			for _, f := range judge(t, written{files: service + "  db: {image: \"" + image.name + ":" + image.tag + "\"" + environment +
+				"}\n"}.tree()) {
+				found = found || f.Rule == "SBX331"
+			}
+			if found != refused {
+				t.Errorf("%s with %q: refused %v, found %v", image.name, variable, refused, found)
+			}
+		}
+	}
+}

@@ -125,6 +125,9 @@ var writtenFresh = []pair{
 	{"empty password in a file", `error SBX331 POSTGRES_PASSWORD=`, service + "  db: {image: \"postgres:17\", env_file: .env}\n" +
 		"-- .devcontainer/.env --\nPOSTGRES_USER=a\nPOSTGRES_PASSWORD=\n", service + "  db: {image: \"postgres:17\", env_file: .env}\n" +
 		"-- .devcontainer/.env --\nPOSTGRES_USER=a\nPOSTGRES_PASSWORD=a\n"},
+	{"method of PostgreSQL that asks for a password", `error SBX331 db`, service +
+		"  db: {image: \"postgres:17\", environment: {POSTGRES_HOST_AUTH_METHOD: md5}}\n", service +
+		"  db: {image: \"postgres:17\", environment: {POSTGRES_HOST_AUTH_METHOD: trust}}\n"},
 	{"empty password that initializeCommand fills in", `SBX331`, "", composedAt("/w", `, "initializeCommand": "sh .devcontainer/fill.sh"`) +
 		service + "  db: {image: \"postgres:17\", env_file: .env}\n-- .devcontainer/.env --\nPOSTGRES_PASSWORD=\n" +
 		"-- .devcontainer/fill.sh --\n"},
