@@ -240,7 +240,7 @@ func TestAttackKeyOfTheActionUnderAct(t *testing.T) {
 		!strings.Contains(r.transcript, "SERVICE-ANSWERS") {
 		t.Errorf("outcome %q, outputs %v\n%s\n%s", r.outcome, r.outputs, r.transcript, r.log)
 	}
-	if !strings.Contains(r.summary, "the key PUSH went with ") || !strings.Contains(r.summary, "git push "+gitSite+"/acme/app") {
+	if strings.Count(r.summary, "key PUSH") != 1 || !strings.Contains(r.summary, "git push "+gitSite+"/acme/app") {
 		t.Errorf("the summary does not say what went with the key:\n%s", r.summary)
 	}
 	host.mu.Lock()
@@ -252,7 +252,7 @@ func TestAttackKeyOfTheActionUnderAct(t *testing.T) {
 		`POST ` + apiSite + ` /repos/acme/app/pulls {"title":"t","head":"agent/x","base":"main"} <nil>`}; !slices.Equal(host.called, want) {
 		t.Errorf("the API was called:\n%s", strings.Join(host.called, "\n"))
 	}
-	if !strings.Contains(r.transcript, "/acme/app/pull/5") || !strings.Contains(r.summary, "the key API went with ") {
+	if !strings.Contains(r.transcript, "/acme/app/pull/5") || strings.Count(r.summary, "key API") != 1 {
 		t.Errorf("the pull request is not there:\n%s\n%s", r.transcript, r.summary)
 	}
 	if refs := command(t, host.root, "git", "-C", "acme/app.git", "for-each-ref", "--format=%(refname)"); refs != "refs/heads/agent/x\n" {

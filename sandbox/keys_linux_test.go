@@ -106,6 +106,9 @@ func TestAttackKeyInARun(t *testing.T) {
 	if said := strings.Join(tr.said, "\n"); !strings.Contains(said, "the key app went with ") {
 		t.Errorf("said:\n%s", said)
 	}
+	if notes := strings.Join(tr.result.Notes, "\n"); strings.Contains(notes, "the key app") {
+		t.Errorf("the use of the key is in the notes, too:\n%s", notes)
+	}
 	var report strings.Builder
 	if err := tr.result.Egress.WriteText(&report); err != nil {
 		t.Fatal(err)

@@ -209,8 +209,7 @@ func (r *run) finish(ctx context.Context, err error) (result *Result, failure er
 		r.result.sources = nil
 	}
 	for _, line := range usesInWords(r.keys.uses(r.redactor.String)) {
-		r.result.Notes = append(r.result.Notes, line)
-		h.Say(line)
+		h.Say(line) // Result.Egress has it in full
 	}
 	for i, w := range r.result.Warnings { // names in them may be the agent's
 		r.result.Warnings[i] = r.redactor.String(visible.Line(w))
