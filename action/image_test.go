@@ -1,6 +1,7 @@
 package action
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -8,8 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/test/testenv"
+	"github.com/org/claude-sandbox/sandbox"
 	"github.com/org/claude-sandbox/session/images"
 )
 
@@ -89,6 +92,41 @@ func TestAFolderOfRoots(t *testing.T) {
 		if err := plan.Closed(); (err != nil) != closed || closed && !strings.Contains(diag.HintOf(err), "set workspace_mode: copy") {
 			t.Errorf("%s: %v: %s", mode, err, diag.HintOf(err))
 		}
+	}
+}
+
+// What a workflow reads names its inputs, and no command or flag that it does not have.
+func TestInputsAreNamedAndNotFlags(t *testing.T) {
+	in := Inputs{Prompt: "x"}
+	repository := t.TempDir()
+	write(t, filepath.Join(repository, ".git", "HEAD"), "ref: refs/heads/main\n")
+	write(t, filepath.Join(repository, ".git", "objects", "x"), "")
+	write(t, filepath.Join(repository, ".git", "refs", "x"), "")
+	write(t, filepath.Join(repository, "app", "README.md"), "x")
+	in.WorkingDirectory = filepath.Join(repository, "app")
+	_, plan, err := planJob(Job{ID: "test", Inputs: in, Progress: io.Discard, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if told := strings.Join(plan.Warnings, "\n"); !strings.Contains(told, "leave whole_repository: false out if") ||
+		strings.Contains(told, "run it on") {
+		t.Errorf("%q", plan.Warnings)
+	}
+	const claudes = "There's an issue with the selected model (x). Run --model to pick a different model."
+	result := &sandbox.Result{Agent: &agent.Result{Text: claudes}, Outcome: agent.Outcome{Conclusion: agent.APIError, Message: claudes}}
+	report := reportOf(result, nil)
+	for _, got := range []string{report.Outcome.Message, report.Result.Text} {
+		if got != "There's an issue with the selected model (x). The input model names a different one." {
+			t.Errorf("%q", got)
+		}
+	}
+	if result.Agent.Text != claudes {
+		t.Error("the run's result changed")
+	}
+	step := Sandboxed{Getenv: func(string) string { return "" }}
+	gone := step.hinted(diag.WithHint(sandbox.ErrEngine, "'sbx-devc doctor' finds it"), nil, in)
+	if hint := diag.HintOf(gone); !errors.Is(gone, sandbox.ErrEngine) || !strings.Contains(hint, "run the job again") {
+		t.Errorf("%v, hint %q", gone, hint)
 	}
 }
 

@@ -275,6 +275,12 @@ func (s Sandboxed) modelAPI(job Job) (upstream *url.URL, credential credproxy.Cr
 	return upstream, credential, err
 }
 
+// modelInput replaces what Claude Code says of a model that the API does not have.
+var modelInput = strings.NewReplacer(
+	"Run --model to pick a different model.", "The input model names a different one.",
+	"Try --model to switch to ", "Try the input model with ",
+)
+
 // reportOf is what a run came to, as the step reports it.
 func reportOf(result *sandbox.Result, err error) Report {
 	u := result.Usage
@@ -282,6 +288,12 @@ func reportOf(result *sandbox.Result, err error) Report {
 		Outcome: result.Outcome, Result: result.Agent, Egress: result.Egress, Changes: result.Changes, Warnings: result.Warnings,
 		Canaries: result.Canaries, Structured: result.Structured(), Models: result.Models, Notes: result.Notes,
 		Transcript: result.Files.Transcript, MeteredUSD: result.MeteredUSD, TokensIn: u.Input + u.CacheRead + u.CacheWrite, TokensOut: u.Output,
+	}
+	report.Outcome.Message = modelInput.Replace(report.Outcome.Message)
+	if report.Result != nil {
+		copied := *report.Result
+		copied.Text = modelInput.Replace(copied.Text)
+		report.Result = &copied
 	}
 	if errors.Is(err, sandbox.ErrNoStart) || errors.Is(err, sandbox.ErrFirewall) {
 		report.Outcome = agent.Outcome{Conclusion: SetupError, Message: err.Error()}
@@ -308,6 +320,8 @@ func (s Sandboxed) hinted(err error, host *sandbox.Host, in Inputs) error {
 			host.Upstream)
 	case errors.Is(err, sandbox.ErrUpstream):
 		return diag.WithHint(err, "check this runner's network and proxy settings, and anthropic_base_url if it is set")
+	case errors.Is(err, sandbox.ErrEngine):
+		return diag.WithHint(err, "if the container engine was stopped or restarted, run the job again")
 	case errors.Is(err, sandbox.ErrTimeout):
 		return diag.WithHint(err, "timeout_minutes sets it; the agent's work until then is in the workspace and in the transcript")
 	}

@@ -188,7 +188,7 @@ func (s *search) end(ctx context.Context) {
 	}
 	s.noteUncommitted(set)
 	for _, name := range set.Secrets() {
-		n.warn("the value of the secret " + name + " stands in files that the agent wrote; 'sbx-devc review' shows them first")
+		n.warn(secretInFiles(p, name))
 	}
 	for _, line := range set.Unseen {
 		n.result.Warnings = append(n.result.Warnings, "the search for changes did not look at everything: "+line)

@@ -82,8 +82,7 @@ func (r *run) takeCommits(ctx context.Context, left []string) {
 		lost = lost || strings.Contains(n, "not come back") || err != nil
 	}
 	if mode := r.plan.Place.Mode; lost && r.notices.untaken == nil && (mode == workspace.Bind || mode.IsCopy()) {
-		r.notices.warn("of these commits only the files stay that the agent left in " + r.plan.Project.Dir +
-			": look at them with 'sbx-devc review', and commit them yourself")
+		r.notices.warn(lostCommits(r.plan))
 	}
 	for _, c := range r.result.Commits {
 		line := fmt.Sprintf("the agent made %s on %s", visible.Count(c.Count, "commit"), cmp.Or(c.From, "no branch"))
@@ -95,7 +94,7 @@ func (r *run) takeCommits(ctx context.Context, left []string) {
 		}
 		r.host.Say(line)
 		for _, name := range c.SecretNames() {
-			r.notices.warn("the value of the secret " + name + " stands in commits of " + c.Branch + ": 'sbx-devc apply' asks about them")
+			r.notices.warn(secretInCommits(r.plan, name, c.Branch))
 		}
 	}
 	if r.plan.Asked.InputsNotFlags && len(r.result.Commits) > 0 { // a workflow has git, and no sbx-devc on its PATH
@@ -103,4 +102,20 @@ func (r *run) takeCommits(ctx context.Context, left []string) {
 		r.host.Say(fmt.Sprintf("your repository has none of its commits yet; to add them as branches: git fetch '%s' "+
 			"'refs/heads/sbx/*:refs/heads/sbx/*'", bundle))
 	}
+}
+
+// lostCommits says what stays of commits that do not come back.
+func lostCommits(p *runplan.Plan) string {
+	return "of these commits only the files stay that the agent left in " + p.Project.Dir + ": " +
+		p.Asked.Words("look at them with 'sbx-devc review', and commit them yourself", "changed_files and patch_file have what changed in them")
+}
+
+func secretInCommits(p *runplan.Plan, name, branch string) string {
+	return "the value of the secret " + name + " stands in commits of " + branch + ": " +
+		p.Asked.Words("'sbx-devc apply' asks about them", "look at them before you push")
+}
+
+func secretInFiles(p *runplan.Plan, name string) string {
+	return "the value of the secret " + name + " stands in files that the agent wrote" +
+		p.Asked.Words("; 'sbx-devc review' shows them first", ": look at them before you commit or push")
 }

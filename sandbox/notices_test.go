@@ -5,12 +5,30 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/org/claude-sandbox/agent"
 	"github.com/org/claude-sandbox/internal/exitcode"
+	"github.com/org/claude-sandbox/sandbox/runplan"
+	"github.com/org/claude-sandbox/workspace"
 )
+
+// A workflow's author has no command line.
+func TestWarningsNameNoCommandInTheAction(t *testing.T) {
+	for workflow, wants := range map[bool][3]string{
+		false: {"look at them with 'sbx-devc review'", "'sbx-devc apply' asks", "'sbx-devc review' shows them first"},
+		true:  {"changed_files and patch_file", "before you push", "before you commit or push"},
+	} {
+		p := &runplan.Plan{Asked: runplan.Options{Layers: runplan.Layers{InputsNotFlags: workflow}}, Project: &workspace.Mounts{Dir: "/p"}}
+		for i, got := range []string{lostCommits(p), secretInCommits(p, "KEY", "sbx/x"), secretInFiles(p, "KEY")} {
+			if !strings.Contains(got, wants[i]) || strings.Contains(got, "sbx-devc") == workflow {
+				t.Errorf("workflow %v: %q, want %q", workflow, got, wants[i])
+			}
+		}
+	}
+}
 
 // A script that reads the exit code alone takes no run for a success of which something was
 // lost. Any other end keeps its code, and so does a failure of ours.

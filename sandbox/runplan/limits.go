@@ -67,8 +67,8 @@ func (p *Plan) fitLimits(d engine.Description) error {
 	var missing []string
 	for _, name := range d.Lacks {
 		if !open[name] {
-			return diag.WithHint(fmt.Errorf("%w: the engine cannot limit %s, and limits.%s (--%s) asks for it", ErrConfig, name, name, name),
-				"leave the limit out, or use an engine that obeys it: 'sbx-devc doctor' says why this one does not")
+			return diag.WithHint(fmt.Errorf("%w: the engine cannot limit %s, and %s asks for it", ErrConfig, name, p.limit(name)),
+				"leave the limit out, or use an engine that obeys it%s", p.Asked.Words(": 'sbx-devc doctor' says why this one does not", ""))
 		}
 		none(&p.Sidecar.Limits, name)
 		if none(&p.Agent.Limits, name) {
@@ -82,11 +82,20 @@ func (p *Plan) fitLimits(d engine.Description) error {
 	return nil
 }
 
+// limit is how a user names one of the limits.
+func (p *Plan) limit(name string) string {
+	input := "limits." + name
+	if name != "pids" { // which is no input
+		input += " (the input " + name + ")"
+	}
+	return p.Asked.Words(fmt.Sprintf("limits.%s (--%[1]s)", name), input)
+}
+
 // warnLowered says of a limit that somebody chose that the run has a lower one.
 func (p *Plan) warnLowered(open bool, name, has string) {
 	if !open {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("the engine's machine has %s, which is the run's limit: limits.%s (--%[2]s) asks for more",
-			has, name))
+		p.Warnings = append(p.Warnings, fmt.Sprintf("the engine's machine has %s, which is the run's limit: %s asks for more", has,
+			p.limit(name)))
 	}
 }
 

@@ -90,6 +90,11 @@ func TestLimitsThatTheEnginesMachineDoesNotHave(t *testing.T) {
 			t.Errorf("%+v: %+v, said %q", c.chosen, p.Agent.Limits, said)
 		}
 	}
+	chosen := Layers{User: settings.Settings{Limits: settings.Limits{CPUs: 99}}, InputsNotFlags: true}
+	p := plan(t, Options{Layers: chosen}, workspacetest.Folder(t))
+	if err := p.fitLimits(d); err != nil || !strings.Contains(strings.Join(p.Warnings, "\n"), "limits.cpus (the input cpus) asks for more") {
+		t.Errorf("in the Action: %q, %v", p.Warnings, err)
+	}
 	for _, l := range []settings.Limits{{CPUs: 0.0001}, {PIDs: 9999999999}, {Disk: 1 << 10}, {PIDs: 1}, {Memory: 1 << 10}} {
 		_, err := New(Options{ID: "test", Layers: Layers{User: settings.Settings{Limits: l}}}, Facts{Workspace: workspacetest.Folder(t)})
 		if !errors.Is(err, ErrConfig) || diag.HintOf(err) == "" {

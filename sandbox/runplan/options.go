@@ -46,6 +46,14 @@ type Layers struct {
 	InputsNotFlags bool
 }
 
+// Words are those for people with a command line, or in the Action those for a workflow's author.
+func (l Layers) Words(command, workflow string) string {
+	if l.InputsNotFlags {
+		return workflow
+	}
+	return command
+}
+
 // Folders are those of the project and of the agent's home.
 type Folders struct {
 	// Binaries has the diff of the run's changes hold binary files, as a program applies them.

@@ -185,22 +185,22 @@ func (o Options) Plan(accepted settings.Accepted, f Facts) (*Plan, error) {
 		closed, p.Place.closed = closedProject(o, f.Workspace, p.Place.Owner.UID, p.Place.Owner.GID)
 		p.Warnings = append(p.Warnings, closed...)
 	}
-	p.Warnings = append(p.Warnings, repositoryWarnings(f.Workspace, mode)...)
+	p.Warnings = append(p.Warnings, repositoryWarnings(f.Workspace, mode, o.Layers)...)
 	return p, nil
 }
 
 // repositoryWarnings says that the agent's commits do not stay where there is no
 // repository to keep them.
-func repositoryWarnings(w *workspace.Workspace, mode workspace.Mode) []string {
+func repositoryWarnings(w *workspace.Workspace, mode workspace.Mode, l Layers) []string {
 	switch {
 	case mode == workspace.None, mode == workspace.ReadOnly, w.Paths[".git"] != workspace.Missing:
 		return nil
 	case w.Above != "":
 		return []string{fmt.Sprintf("%s is a part of the repository %s, which stays outside: a repository that the agent makes ends with the "+
-			"run; run it on %s if the agent's commits should stay", w.Dir, w.Above, w.Above)}
+			"run; %s if the agent's commits should stay", w.Dir, w.Above, l.Words("run it on "+w.Above, "leave whole_repository: false out"))}
 	}
-	return []string{w.Dir + " has no git repository of its own: the agent can make one, which ends with the run; take a folder " +
-		"that has one, or run 'git init' there first, if its commits should stay"}
+	return []string{w.Dir + " has no git repository of its own: the agent can make one, which ends with the run; " +
+		"take a folder that has one, or run 'git init' there first, if its commits should stay"}
 }
 
 // Conversation is Claude's name of the conversation on a terminal; "" = it is Claude's choice.
