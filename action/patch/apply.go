@@ -9,20 +9,8 @@ import (
 )
 
 // Apply makes the file's new content of the former one, nil where there is none. It errs
-// unless every hunk stands in the former content where it says, line for line. Where git
-// gives a checkout CRLF for a commit's LF (the attribute eol=crlf), the agent saw CRLF: such
-// a patch fits the commit's LF too, and its result has LF, as git itself would commit it.
+// unless every hunk stands in the former content where it says, line for line.
 func (f *File) Apply(old []byte) ([]byte, error) {
-	content, err := f.apply(old)
-	if err != nil && f.whole == nil && !bytes.ContainsRune(old, '\r') {
-		if checkedOut, err := f.apply(bytes.ReplaceAll(old, []byte("\n"), []byte("\r\n"))); err == nil {
-			return bytes.ReplaceAll(checkedOut, []byte("\r\n"), []byte("\n")), nil
-		}
-	}
-	return content, err
-}
-
-func (f *File) apply(old []byte) ([]byte, error) {
 	switch {
 	case f.whole != nil && !f.Added && gitbinary.Name(old) != f.whole.was:
 		return nil, errors.New("it is not the content that the patch replaces")

@@ -301,32 +301,6 @@ func TestAttackHunksThatDoNotFit(t *testing.T) {
 	}
 }
 
-// The attribute eol=crlf gives a checkout, and with it the agent, CRLF for the commit's LF.
-func TestAPatchOfACheckoutWithCRLF(t *testing.T) {
-	p, err := Parse([]byte("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,3 +1,4 @@\n one\r\n-two\r\n+2\r\n+with LF\n three\r\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for old, want := range map[string]string{
-		"one\ntwo\nthree\nfour": "one\n2\nwith LF\nthree\nfour", "one\r\ntwo\r\nthree\r\n": "one\r\n2\r\nwith LF\nthree\r\n",
-		"one\ntwo\r\nthree\n": "", "one\ntwo\n3\n": "", "one\ntwo\nthree": "", "": "",
-	} {
-		got, err := p.Files[0].Apply([]byte(old))
-		if string(got) != want || (err == nil) != (want != "") {
-			t.Errorf("%q: %q, %v, want %q", old, got, err, want)
-		}
-	}
-	removed := "diff --git a/x b/x\ndeleted file mode 100644\n--- a/x\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-one\r\n"
-	if p, err = Parse([]byte(removed)); err != nil {
-		t.Fatal(err)
-	}
-	for old, fits := range map[string]bool{"one\n": true, "one\r\n": true, "one": false, "one\none\n": false} {
-		if got, err := p.Files[0].Apply([]byte(old)); len(got) > 0 || (err == nil) != fits {
-			t.Errorf("removed: %q: %q, %v", old, got, err)
-		}
-	}
-}
-
 // The patch that a run writes about random changes leads from the old files to the new ones.
 func TestAPatchOfARunLeadsToItsFiles(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))

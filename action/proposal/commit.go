@@ -1,8 +1,11 @@
 package proposal
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"os/exec"
 	"path"
 	"strconv"
 	"strings"
@@ -50,6 +53,10 @@ func (r Repository) Commit(ctx context.Context, base string, files []patch.File,
 		return "", nil, err
 	}
 	t := readTree(list)
+	conversions, err := r.conversions(ctx, files)
+	if err != nil {
+		return "", nil, err
+	}
 	var update strings.Builder
 	for i := range files {
 		f := &files[i]
@@ -57,7 +64,7 @@ func (r Repository) Commit(ctx context.Context, base string, files []patch.File,
 		why := t.noPlace(f, was, exists)
 		if why == "" {
 			var line string
-			if line, why, err = r.changed(ctx, f, was); err != nil {
+			if line, why, err = r.changed(ctx, f, was, conversions[f.Path]); err != nil {
 				return "", nil, err
 			}
 			update.WriteString(line)
@@ -92,7 +99,7 @@ func (r Repository) Commit(ctx context.Context, base string, files []patch.File,
 
 // changed writes a file's new content and returns its line for the index, or why the patch
 // does not fit.
-func (r Repository) changed(ctx context.Context, f *patch.File, was entry) (line, why string, err error) {
+func (r Repository) changed(ctx context.Context, f *patch.File, was entry, c conversion) (line, why string, err error) {
 	var old string
 	if was.hash != "" {
 		size, err := r.line(ctx, "cat-file", "-s", was.hash)
@@ -106,15 +113,29 @@ func (r Repository) changed(ctx context.Context, f *patch.File, was entry) (line
 			return "", "", err
 		}
 	}
-	content, err := f.Apply([]byte(old))
-	if err != nil {
-		return "", "the patch does not fit this commit: " + err.Error(), nil
+	hashing := call{args: []string{"hash-object", "-w", "--stdin"}, config: append(c.without, [2]string{"core.safecrlf", "false"})}
+	content, misfit := f.Apply([]byte(old))
+	if c.applies(old) {
+		seen, err := r.checkedOut(ctx, f.Path, was, c)
+		if err != nil {
+			return "", "", err
+		}
+		if asSeen, err := f.Apply([]byte(seen)); err == nil && string(asSeen) != seen {
+			content, misfit = asSeen, nil
+			hashing.args = append(hashing.args, "--path="+f.Path)
+		}
+	}
+	if misfit != nil {
+		return "", "the patch does not fit this commit: " + misfit.Error() + c.hint(), nil
 	}
 	if f.Removed {
 		return "0 " + strings.Repeat("0", len(was.hash)) + "\t" + f.Path + "\x00", "", nil
 	}
-	hash, err := r.git(ctx, call{args: []string{"hash-object", "-w", "--stdin"}, stdin: strings.NewReader(string(content))})
-	if err != nil {
+	hashing.stdin = bytes.NewReader(content)
+	hash, err := r.git(ctx, hashing)
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) && c.encoding != "" {
+		return "", "git does not take it as " + c.encoding + ", its attribute working-tree-encoding: " + err.Error(), nil
+	} else if err != nil {
 		return "", "", err
 	}
 	mode := f.NewMode

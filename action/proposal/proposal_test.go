@@ -28,10 +28,12 @@ func checkout(t *testing.T) (Repository, string) {
 		t.Fatal(err)
 	}
 	git(t, r.Dir, "init", "-q", "-b", "main")
-	git(t, r.Dir, "config", "filter.evil.clean", "touch "+filepath.Join(r.Dir, "EVIL"))
-	git(t, r.Dir, "-c", "filter.evil.clean=cat", "add", "-A")
+	git(t, r.Dir, "add", "-A")
 	git(t, r.Dir, "update-index", "--add", "--cacheinfo", "160000,"+strings.Repeat("1", 40)+",sub")
 	git(t, r.Dir, "commit", "-qm", "start")
+	for _, key := range []string{"clean", "smudge"} {
+		git(t, r.Dir, "config", "filter.evil."+key, "touch "+filepath.Join(r.Dir, "EVIL"))
+	}
 	head, err := r.Head(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -72,8 +74,14 @@ func TestCommitIsMadeOfObjectsAlone(t *testing.T) {
 	r, head := checkout(t)
 	before := git(t, r.Dir, "status", "--porcelain", "--ignore-submodules")
 	_ = os.Remove(filepath.Join(r.Dir, "EVIL")) // status obeys filters
+	for key, value := range map[string]string{"process": "touch " + filepath.Join(r.Dir, "EVIL"), "required": "true"} {
+		git(t, r.Dir, "config", "filter.evil."+key, value)
+	}
 	commit, refused, err := r.Commit(t.Context(), head, files(t, changed+created("new/b.txt")),
 		Message{Text: "m\n", Name: "n", Email: "e@example.com"})
+	for _, key := range []string{"process", "required"} {
+		git(t, r.Dir, "config", "--unset", "filter.evil."+key)
+	}
 	if err != nil || len(refused) > 0 || commit == "" {
 		t.Fatalf("%q %v %v", commit, refused, err)
 	}
