@@ -251,8 +251,31 @@ func localDatabases(v *rule.View) (out []rule.Finding) {
 			break
 		}
 	}
+	out = append(out, forwardedDatabases(v, others)...)
 	if len(out) > 0 && hasServer(v) {
 		return nil
+	}
+	return out
+}
+
+// forwardedDatabases reports ports of databases that are forwarded from the dev container, while another service has them and
+// publishes none itself.
+func forwardedDatabases(v *rule.View, others []*compose.Service) (out []rule.Finding) {
+	ports := v.Root.Member("forwardPorts")
+	if ports == nil || ports.Kind != jsonc.Array {
+		return nil
+	}
+	for _, n := range ports.Elements {
+		for _, s := range others {
+			known, _, _, ok := databaseOf(s)
+			if !ok || n.Kind != jsonc.Number || n.Text != known.port || s.Get("ports") != nil {
+				continue
+			}
+			out = append(out, v.AtValue(n,
+				fmt.Sprintf("port %s of the dev container itself is forwarded here, and %s is the service %s", n.Text, known.kind, s.Name),
+				fmt.Sprintf("write \"%s:%s\"", s.Name, n.Text)))
+			break
+		}
 	}
 	return out
 }

@@ -21,7 +21,8 @@ var (
 		`php artisan serve|` +
 		`php -S |hugo server|(bundle exec )?jekyll serve|mkdocs serve|jupyter(-lab|-notebook| lab| notebook)|python3? -m http\.server|` +
 		`tail -[fF]|` +
-		`sleep infinity|nodemon|http-server|live-server|ng serve|vite( dev| serve| --\S.*)?$|next dev|nuxt dev|astro dev|webpack serve|` +
+		`sleep infinity|nodemon|http-server|live-server|(npx (-y |--yes )?)?json-server |ng serve|vite( dev| serve| --\S.*)?$|next dev|` +
+		`nuxt dev|astro dev|webpack serve|` +
 		`react-scripts start|` +
 		`vue-cli-service serve|streamlit run|gatsby develop|expo start|nest start --watch|docker(-| )compose (-\S+ \S+ )*up( \S+)*$)`)
 	detached = lazyregexp.New(`\s(-d|--detach|--wait|--no-start)\b`)

@@ -217,6 +217,9 @@ func exampleMissing(v *rule.View, folder string, cmd *shell.Command) rule.Findin
 	}
 	name := words[0].Text
 	full := path.Join(folder, name)
+	if to := words[1]; to.Literal && v.Tree.Kind(full) == devcontainer.File {
+		return copiedNowhere(v, folder, to.Text)
+	}
 	if path.IsAbs(name) || strings.ContainsAny(name, "*?[{~$") || !examples.MatchString(path.Base(name)) || devcontainer.LeavesTree(full) ||
 		!isMissing(v, full) {
 		return rule.Finding{}
@@ -226,6 +229,20 @@ func exampleMissing(v *rule.View, folder string, cmd *shell.Command) rule.Findin
 		hint = fmt.Sprintf("did you mean %q?", path.Join(path.Dir(name), best))
 	}
 	return rule.Finding{Message: fmt.Sprintf("there is no file %s to copy", name), Hint: hint}
+}
+
+// copiedNowhere reports a file that is copied into a folder that is not there, but one with nearly its name is.
+func copiedNowhere(v *rule.View, folder, to string) rule.Finding {
+	top, _, below := strings.Cut(path.Clean(to), "/")
+	full := path.Join(folder, top)
+	if !below || path.IsAbs(to) || strings.ContainsAny(to, "*?[{~$") || devcontainer.LeavesTree(full) || !isMissing(v, full) {
+		return rule.Finding{}
+	}
+	best := nearest(top, v.Tree.List(folder))
+	if best == "" || v.Tree.Kind(path.Join(folder, best)) != devcontainer.Folder {
+		return rule.Finding{}
+	}
+	return rule.Finding{Message: fmt.Sprintf("there is no folder %s to copy into", top), Hint: fmt.Sprintf("did you mean %q?", best)}
 }
 
 func hasFlag(cmd *shell.Command, flags ...string) bool {

@@ -98,9 +98,17 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 			if f := wantedByCommand(v, folder, cmd); f.Message != "" && !written {
 				out, written = append(out, at(v, n, f)), true
 			}
+			inside := property != "initializeCommand"
+			if f := notInPath(v, folder, cmd); f.Message != "" && inside && !written && !strings.Contains(n.Text, "PATH") {
+				out = append(out, at(v, n, f))
+			}
 			written = written || !makesNoFile(cmd)
 			if list := packageList(cmd); list != "" && !made {
-				if f := listMissing(v, path.Join(folder, list), list); f.Message != "" {
+				f := listMissing(v, path.Join(folder, list), list)
+				if f.Message == "" && inside {
+					f = listAbove(v, folder, list)
+				}
+				if f.Message != "" {
 					out = append(out, at(v, n, f))
 				}
 			}
@@ -181,6 +189,27 @@ func scriptOf(cmd *shell.Command) (name string, byPath bool) {
 	return text, byPath
 }
 
+// notInPath reports a script of the project that is called by its name alone, which the shell looks for in PATH. Only the
+// images that are used as they are have no such program for certain.
+func notInPath(v *rule.View, folder string, cmd *shell.Command) rule.Finding {
+	name := cmd.Words[0].Text
+	byName := strings.HasSuffix(name, ".sh") && !strings.ContainsAny(name, "/$*?[~`<>(")
+	if !byName || cmd.OnFailure == shell.Open || v.Tree.Kind(path.Join(folder, name)) != devcontainer.File {
+		return rule.Finding{}
+	}
+	asItIs := v.Root.Member("image") != nil && !v.HasFeatures() && len(v.Mounts()) == 0
+	if !asItIs || setsPath(v) {
+		return rule.Finding{}
+	}
+	return rule.Finding{Message: fmt.Sprintf("%s is looked for in PATH, not in the folder that is opened", name),
+		Hint: "write ./" + name}
+}
+
+// setsPath reports whether the configuration sets the folders in which programs are looked for.
+func setsPath(v *rule.View) bool {
+	return slices.ContainsFunc(v.Of(rights.Env, rights.SessionEnv), func(r rights.Right) bool { return r.Name == "PATH" })
+}
+
 // at puts a finding at a value.
 func at(v *rule.View, n *jsonc.Node, f rule.Finding) rule.Finding {
 	f.Place = v.AtValue(n, "", "").Place
@@ -223,6 +252,18 @@ func listMissing(v *rule.View, full, name string) rule.Finding {
 		return rule.Finding{}
 	}
 	return rule.Finding{Message: fmt.Sprintf("there is no file %s", name), Hint: "it is looked for from the folder that is opened"}
+}
+
+// listAbove reports a file of packages that is named as if the hook started in .devcontainer. The container of an image has
+// nothing above the project.
+func listAbove(v *rule.View, folder, name string) rule.Finding {
+	here, up := strings.CutPrefix(name, "../")
+	if !up || folder != v.Home || v.Root.Member("image") == nil || len(v.Mounts()) > 0 ||
+		v.Tree.Kind(path.Join(folder, here)) != devcontainer.File {
+		return rule.Finding{}
+	}
+	return rule.Finding{Message: fmt.Sprintf("there is no file %s: the container has nothing above the folder that is opened", name),
+		Hint: "hooks start in the folder that is opened, not in .devcontainer: write " + here}
 }
 
 // isMissing reports whether a folder that is there has no such entry. One that is not there either is mostly

@@ -36,7 +36,7 @@ func literalVariables(v *rule.View) (out []rule.Finding) {
 		}
 	}
 	for _, r := range v.Of(rights.Env, rights.SessionEnv) {
-		if r.Notation != rights.Property {
+		if r.Notation != rights.Property && r.Notation != rights.Option { // both go to the engine without a shell
 			continue
 		}
 		if tilde.MatchString(r.Value) && !shellVariable.MatchString(r.Value) {

@@ -88,7 +88,7 @@ func buildOfServiceMissing(v *rule.View) []rule.Finding {
 		}
 		return []rule.Finding{rule.AtCompose(at, fmt.Sprintf("there is no folder %s for the build", context),
 			"it is looked for relative to this file")}
-	case isMissing(v, full):
+	case isMissing(v, full) || foldersMissing(v, full):
 		at := build
 		if n := build.Get("dockerfile"); n != nil {
 			at = n
@@ -97,6 +97,15 @@ func buildOfServiceMissing(v *rule.View) []rule.Finding {
 			fmt.Sprintf("the context is the folder %s", shownFolder(v, folder)))}
 	}
 	return nil
+}
+
+// foldersMissing reports whether a folder above an entry is not there, in what is more than a dev container.
+func foldersMissing(v *rule.View, full string) bool {
+	top := path.Dir(full)
+	for v.Tree.Kind(path.Dir(top)) == devcontainer.Nothing {
+		top = path.Dir(top)
+	}
+	return isMissing(v, top) && isProject(v)
 }
 
 // sourcesMissing reports bind mounts and files of variables of the project that are not there: the engine refuses

@@ -38,6 +38,12 @@ func workspaceElsewhere(v *rule.View) []rule.Finding {
 		f.Severity = diag.SeverityError
 		return []rule.Finding{f}
 	}
+	if strings.HasSuffix(plain, ".code-workspace") && len(v.Of(rights.Hook)) > 0 { // which the engine would start in it
+		f := v.AtValue(n, fmt.Sprintf("%s is a file, and no hook starts in it", path.Base(plain)),
+			"name its folder; the editor offers the file when it opens that")
+		f.Severity = diag.SeverityError
+		return []rule.Finding{f}
+	}
 	if missing := openedMissing(v, n, plain); missing != nil {
 		return missing
 	}

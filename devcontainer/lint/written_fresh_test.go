@@ -16,6 +16,8 @@ func composedAt(folder, more string) string {
 		"\n-- .devcontainer/compose.yaml --\n"
 }
 
+const databaseService = "  db:\n    image: postgres:17\n    environment: {POSTGRES_PASSWORD: x}\n"
+
 const ignored = "\n-- .devcontainer/Dockerfile --\nFROM debian:12\nCOPY docs/a.md /a.md\n-- docs/a.md --\n-- .dockerignore --\n"
 
 // writtenFresh are mistakes of projects that were written without a look at the rules; the reference CLI and the engine
@@ -52,6 +54,45 @@ var writtenFresh = []pair{
 		service + "    env_file: .env\n-- .devcontainer/dotenv.sh --\n"},
 	{"Dockerfile of a script", `error SBX311 "Dockerfile"`, `{"initializeCommand": "echo hi", "build": {"dockerfile": "Dockerfile"}}`,
 		`{"initializeCommand": "cp a.Dockerfile .devcontainer/Dockerfile", "build": {"dockerfile": "Dockerfile"}}`},
+	{"Dockerfile below a folder that is not there", `error SBX311 docker/dev/Dockerfile`, composedAt("/w", "") +
+		"services:\n  app:\n    build:\n      context: .\n      dockerfile: docker/dev/Dockerfile\n    volumes: [\"..:/w\"]\n" +
+		"-- docker/dev/Dockerfile --\nFROM debian:12\n", composedAt("/w", "") +
+		"services:\n  app:\n    build:\n      context: ..\n      dockerfile: docker/dev/Dockerfile\n    volumes: [\"..:/w\"]\n" +
+		"-- docker/dev/Dockerfile --\nFROM debian:12\n"},
+	// Hooks start in the folder that is opened, which is not in PATH.
+	{"list of packages above the project", `error SBX318 "pip`,
+		imaged("debian:12", `, "postCreateCommand": "pip install -r ../dev.txt"`) + "\n-- dev.txt --\n",
+		imaged("debian:12", `, "postCreateCommand": "pip install -r dev.txt"`) + "\n-- dev.txt --\n"},
+	{"list of packages above the project on the host", `SBX318`, "",
+		imaged("debian:12", `, "initializeCommand": "pip install -r ../dev.txt"`) + "\n-- dev.txt --\n"},
+	{"list of packages above the project in a mount", `SBX318`, "", imaged("debian:12",
+		`, "mounts": ["type=volume,source=a,target=/workspaces"], "postCreateCommand": "pip install -r ../dev.txt"`) + "\n-- dev.txt --\n"},
+	{"script by its name alone", `error SBX318 "init.sh"`, imaged("debian:12", `, "postCreateCommand": "init.sh"`) +
+		"\n-- init.sh --\ntrue\n", imaged("debian:12", `, "postCreateCommand": "sh init.sh"`) + "\n-- init.sh --\ntrue\n"},
+	{"script that is copied into PATH", `SBX318`, "",
+		imaged("debian:12", `, "postCreateCommand": "cp init.sh /usr/local/bin/ && init.sh"`) + "\n-- init.sh --\ntrue\n"},
+	{"script in a PATH of the configuration", `SBX318`, "", imaged("debian:12",
+		`, "remoteEnv": {"PATH": "${containerWorkspaceFolder}:${containerEnv:PATH}"}, "postCreateCommand": "init.sh"`) +
+		"\n-- init.sh --\ntrue\n"},
+	{"server of JSON", `warning SBX328 "npx`, imaged("debian:12", `, "postStartCommand": "npx json-server --watch db.json"`),
+		imaged("debian:12", `, "postStartCommand": "nohup npx json-server --watch db.json > /tmp/log 2>&1 &"`)},
+	{"folder that a file is copied into", `error SBX318 "cp`,
+		imaged("debian:12", `, "postCreateCommand": "cp apps/api/.env.example pps/api/.env"`) + "\n-- apps/api/.env.example --\n",
+		imaged("debian:12", `, "postCreateCommand": "mkdir -p app/api && cp apps/api/.env.example app/api/.env"`) +
+			"\n-- apps/api/.env.example --\n"},
+	{"file that the editor opens", `error SBX317 "/workspaces`,
+		imaged("debian:12", `, "workspaceFolder": "/workspaces/a/a.code-workspace", "postCreateCommand": "ls"`) + "\n-- a.code-workspace --\n",
+		imaged("debian:12", `, "workspaceFolder": "/workspaces/a/a.code-workspace"`) + "\n-- a.code-workspace --\n"},
+	// No shell reads the engine's options.
+	{"variable of a shell in an option", `warning SBX320 "-e"`, imaged("debian:12", `, "runArgs": ["-e", "CREDS=$MY_CREDS"]`),
+		imaged("debian:12", `, "runArgs": ["-e", "CREDS=${localEnv:MY_CREDS}"]`)},
+	// Ports are forwarded from the dev container, unless a service is named.
+	{"port of another service", `warning SBX332 5432`, composedAt("/w", `, "forwardPorts": [3000, 5432]`) + service + databaseService,
+		composedAt("/w", `, "forwardPorts": [3000, "db:5432"]`) + service + databaseService},
+	{"port of a service that publishes it", `SBX332`, "",
+		composedAt("/w", `, "forwardPorts": [5432]`) + service + databaseService + "    ports: [\"127.0.0.1:5432:5432\"]\n"},
+	{"port of a service with the same network", `SBX332`, "",
+		composedAt("/w", `, "forwardPorts": [5432]`) + service + "    network_mode: service:db\n" + databaseService},
 	// Numbers and names that the engine refuses.
 	{"port too high", `error SBX321 "3000:80000"`, `{"image": "a:1", "appPort": ["3000:80000"]}`,
 		`{"image": "a:1", "appPort": ["127.0.0.1:3000:65535/tcp"]}`},
