@@ -28,6 +28,9 @@ type events struct {
 	tools  []toolCount
 	calls  map[string]int // tool call -> index in tools
 	retry  int
+
+	rules    []string // of the input allowed_tools
+	misnamed []string // warnings about them
 }
 
 // toolCount counts the calls of one tool.
@@ -68,6 +71,7 @@ func (e *events) hear(event agent.Event) {
 	switch event := event.(type) {
 	case agent.Init:
 		e.model, e.claude = event.Model, event.Version
+		e.misnamed = misnamed(e.rules, event.Tools)
 		e.print(fmt.Sprintf("Claude Code %s, model %s", event.Version, event.Model))
 	case agent.Text:
 		e.print(event.Text)
@@ -177,4 +181,24 @@ func (e *events) toolLine() string {
 		parts = append(parts, part)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// misnamed says which rules name a tool in other letters than Claude Code, so that they allow
+// nothing. Other unknown names may be tools that it has under some conditions only.
+func misnamed(rules, tools []string) (warnings []string) {
+	for _, rule := range rules {
+		name, _, _ := strings.Cut(rule, "(")
+		i := slices.IndexFunc(tools, func(tool string) bool { return strings.EqualFold(tool, name) })
+		if i >= 0 && !slices.Contains(tools, name) {
+			warnings = append(warnings, fmt.Sprintf("allowed_tools has %s, and Claude Code's tool is %s: the rule allows nothing", name, tools[i]))
+		}
+	}
+	return warnings
+}
+
+// warnings are about what the agent said of itself.
+func (e *events) warnings() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.misnamed
 }

@@ -150,7 +150,7 @@ func (s *step) run(ctx context.Context) reported {
 		return r
 	}
 	s.configuration(in)
-	r.events.full = in.ShowOutput
+	r.events.full, r.events.rules = in.ShowOutput, in.AllowedTools
 	r.Report, err = s.execute(ctx, Job{
 		ID: id, Inputs: in, Keys: keys, Dir: r.dir, Context: runContext(s.Getenv), Untrusted: r.untrusted, Texts: r.texts,
 		Events: r.events.hear, Progress: r.events, Hide: s.log.hide,
@@ -191,6 +191,7 @@ func (s *step) execute(ctx context.Context, job Job, r *reported) (Report, error
 	}
 	e.report.Outcome = settle(ctx, job.Inputs, e.report, e.err)
 	s.answer(job.Inputs, &e.report)
+	e.report.Warnings = append(e.report.Warnings, r.events.warnings()...)
 	return e.report, e.err
 }
 

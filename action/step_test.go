@@ -198,6 +198,20 @@ func (s *stepRun) wantConclusion(exit int, conclusion string) {
 	}
 }
 
+// Claude Code does not take bash for Bash, and says nothing of it.
+func TestAToolInOtherLettersIsTold(t *testing.T) {
+	api := &fakeapi.Server{Script: fakeapi.Script{Turns: []fakeapi.Turn{{Bash: []string{"echo hi > made"}}}, Final: "done"}}
+	s := startStep(t, api, "INPUT_ALLOWED_TOOLS=bash(*),Nothing,mcp__db__*,Read")
+	s.wantConclusion(0, "success")
+	const want = "::warning title=claude-sandbox warning::allowed_tools has bash, and Claude Code's tool is Bash: the rule allows nothing"
+	if log := s.log.String(); strings.Count(log, "allowed_tools has ") != 1 || !strings.Contains(log, want) {
+		t.Errorf("no %q in the log, or more:\n%s", want, log)
+	}
+	if !strings.Contains(s.file("summary"), "Bash: echo hi > made — failed") {
+		t.Errorf("Claude Code used the tool:\n%s", s.file("summary"))
+	}
+}
+
 func TestRefusedKeyEndsTheRunAtOnce(t *testing.T) {
 	s := startStep(t, &fakeapi.Server{Always: &fakeapi.Fault{Status: 401}})
 	s.wantConclusion(1, "auth_error")

@@ -16,6 +16,7 @@ type Init struct {
 	Model     string
 	Version   string // of Claude Code
 	MCP       []MCPServer
+	Tools     []string // names
 }
 
 // MCPServer is a server of the Model Context Protocol as the session begins.

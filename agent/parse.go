@@ -25,6 +25,7 @@ type wireLine struct {
 	Model   string      `json:"model"`
 	Version string      `json:"claude_code_version"`
 	MCP     []MCPServer `json:"mcp_servers"`
+	Tools   []string    `json:"tools"`
 
 	// system/api_retry
 	Attempt    int     `json:"attempt"`
@@ -124,7 +125,7 @@ func parseSystem(line []byte) []Event {
 	lenient(line, &w)
 	switch w.Subtype {
 	case "init":
-		return []Event{Init{SessionID: w.SessionID, Model: w.Model, Version: w.Version, MCP: w.MCP}}
+		return []Event{Init{SessionID: w.SessionID, Model: w.Model, Version: w.Version, MCP: w.MCP, Tools: w.Tools}}
 	case "api_retry":
 		kind, _ := w.Error.(string)
 		return []Event{APIRetry{
