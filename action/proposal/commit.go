@@ -131,6 +131,9 @@ func (r Repository) changed(ctx context.Context, f *patch.File, was entry, c con
 	if f.Removed {
 		return "0 " + strings.Repeat("0", len(was.hash)) + "\t" + f.Path + "\x00", "", nil
 	}
+	if why := c.unfiltered(was.hash == "", content); why != "" {
+		return "", why, nil
+	}
 	hashing.stdin = bytes.NewReader(content)
 	hash, err := r.git(ctx, hashing)
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) && c.encoding != "" {

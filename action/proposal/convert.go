@@ -1,6 +1,7 @@
 package proposal
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -83,4 +84,17 @@ func (c conversion) hint() string {
 	}
 	return fmt.Sprintf("; its attribute is filter=%.100s, a program that may have given the agent another content, and this step runs "+
 		"none: leave this file to a person", c.filter)
+}
+
+// unfiltered says why content cannot be committed as it is, because a program makes the form
+// that commits have; "" = it can.
+func (c conversion) unfiltered(isNew bool, content []byte) string {
+	switch isPointer := len(content) == 0 || bytes.HasPrefix(content, []byte("version https://git-lfs.github.com/spec/")); {
+	case c.filter == "lfs" && !isPointer:
+		return "its attribute is filter=lfs, and the commit would have all of it in place of a pointer: leave this file to a person"
+	case c.filter != "" && c.filter != "lfs" && isNew:
+		return fmt.Sprintf("its attribute is filter=%.100s, a program that makes what commits have of such a file, and this step runs "+
+			"none: leave this file to a person", c.filter)
+	}
+	return ""
 }

@@ -170,6 +170,29 @@ func TestAFileOfAFilterIsNamed(t *testing.T) {
 	}
 }
 
+// A file that a program would make another one of, before it is in a commit, is no part of one as it is.
+func TestWhatAFilterWouldMakeIsNotCommittedWhole(t *testing.T) {
+	const pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
+	for name, c := range map[string]struct{ attribute, was, now, want string }{
+		"lfs, new":               {"filter=lfs", "", "all of it\n", "its attribute is filter=lfs"},
+		"lfs, a pointer":         {"filter=lfs", "", pointer, ""},
+		"lfs, another pointer":   {"filter=lfs", pointer, strings.Replace(pointer, "size 1", "size 2", 1), ""},
+		"lfs, content in place":  {"filter=lfs", pointer, "all of it\n", "its attribute is filter=lfs"},
+		"another, new":           {"filter=crypt", "", "in the clear\n", "its attribute is filter=crypt"},
+		"another, of the commit": {"filter=crypt", "one\n", "two\n", ""},
+	} {
+		r := repository(t, c.attribute, c.was)
+		if c.was == "" {
+			git(t, r.Dir, "rm", "-q", "f")
+			git(t, r.Dir, "commit", "-qm", "without")
+		}
+		commit, refused, err := r.Commit(t.Context(), "HEAD", files(t, diff(c.was, c.now)), message)
+		if err != nil || (commit != "") != (c.want == "") || c.want != "" && (len(refused) != 1 || !strings.Contains(refused[0].Why, c.want)) {
+			t.Errorf("%s: %q %q %v", name, commit, refused, err)
+		}
+	}
+}
+
 func TestAFileWithCRLFIsRemoved(t *testing.T) {
 	const removed = "diff --git a/f b/f\ndeleted file mode 100644\n--- a/f\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-one\r\n"
 	for committed, fits := range map[string]bool{"one\n": true, "one": false, "one\none\n": false} {

@@ -77,8 +77,11 @@ func TestCommitIsMadeOfObjectsAlone(t *testing.T) {
 	for key, value := range map[string]string{"process": "touch " + filepath.Join(r.Dir, "EVIL"), "required": "true"} {
 		git(t, r.Dir, "config", "filter.evil."+key, value)
 	}
-	commit, refused, err := r.Commit(t.Context(), head, files(t, changed+created("new/b.txt")),
+	commit, refused, err := r.Commit(t.Context(), head, files(t, changed+created("new/b.md")),
 		Message{Text: "m\n", Name: "n", Email: "e@example.com"})
+	if _, refused, err := r.Commit(t.Context(), head, files(t, created("c.txt")), Message{Text: "m\n"}); err != nil || len(refused) != 1 {
+		t.Errorf("a new file of the filter: %q %v", refused, err)
+	}
 	for _, key := range []string{"process", "required"} {
 		git(t, r.Dir, "config", "--unset", "filter.evil."+key)
 	}
@@ -88,7 +91,7 @@ func TestCommitIsMadeOfObjectsAlone(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(r.Dir, "EVIL")); err == nil {
 		t.Error("a filter ran")
 	}
-	if got := git(t, r.Dir, "show", commit+":a.txt") + git(t, r.Dir, "show", commit+":new/b.txt"); got != "one\n2\nx\n" {
+	if got := git(t, r.Dir, "show", commit+":a.txt") + git(t, r.Dir, "show", commit+":new/b.md"); got != "one\n2\nx\n" {
 		t.Errorf("%q", got)
 	}
 	if got := git(t, r.Dir, "log", "-1", "--format=%P %an <%ae> %s", commit); got != head+" n <e@example.com> m\n" {
