@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/baseimage"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -199,7 +200,7 @@ func officialFeature(v *rule.View, m jsonc.Member) []rule.Finding {
 		}
 		return []rule.Finding{v.AtName(m, fmt.Sprintf("%s is no version of the Feature %s, whose newest is %s", tag, name, newest), hint)}
 	}
-	var out []rule.Finding
+	out := refusesImage(v, m, name)
 	for _, o := range m.Value.Fields() {
 		text, ok := o.Value.Str()
 		if ok && text != "true" && text != "false" && !strings.Contains(text, "$") && slices.Contains(known.switches, o.Name) {
@@ -212,6 +213,37 @@ func officialFeature(v *rule.View, m jsonc.Member) []rule.Finding {
 		}
 	}
 	return out
+}
+
+// aptOnly are the official Features whose install.sh knows no apk and ends without apt-get (devcontainers/features,
+// 2026-07-14).
+var aptOnly = strings.Fields("aws-cli azure-cli conda desktop-lite docker-in-docker docker-outside-of-docker dotnet git-lfs github-cli " +
+	"go hugo java kubectl-helm-minikube node nvidia-cuda oryx php powershell python sshd terraform")
+
+// refusesImage reports an official Feature whose install.sh ends on the image with an error.
+func refusesImage(v *rule.View, m jsonc.Member, name string) []rule.Finding {
+	image := v.BaseImage()
+	known, _ := baseimage.Of(image)
+	var f rule.Finding
+	switch {
+	case known.Family == baseimage.Alpine && slices.Contains(aptOnly, name):
+		f = v.AtName(m, fmt.Sprintf("the Feature %s does not install on Alpine, which %s is", name, image),
+			"take an image of Debian or Ubuntu, or install the program in a Dockerfile with apk")
+	case known.Release == "13" && strings.HasPrefix(name, "docker-") && asksForMoby(m.Value):
+		f = v.AtName(m, fmt.Sprintf("the Feature %s has no moby packages for Debian trixie, which %s is", name, image),
+			`set its option "moby": false, or take an image of bookworm`)
+	default:
+		return nil
+	}
+	f.Severity = diag.SeverityError
+	return []rule.Finding{f}
+}
+
+// asksForMoby reports whether the option moby is true, as it is unless another value is set.
+func asksForMoby(options *jsonc.Node) bool {
+	n := options.Member("moby")
+	text, _ := n.Str()
+	return n == nil || n.Is(true) || text == "true"
 }
 
 // farAbove reports whether a tag is a version so high above the newest one that it is another thing's.

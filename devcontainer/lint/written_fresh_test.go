@@ -83,6 +83,20 @@ var writtenFresh = []pair{
 	{"file that the editor opens", `error SBX317 "/workspaces`,
 		imaged("debian:12", `, "workspaceFolder": "/workspaces/a/a.code-workspace", "postCreateCommand": "ls"`) + "\n-- a.code-workspace --\n",
 		imaged("debian:12", `, "workspaceFolder": "/workspaces/a/a.code-workspace"`) + "\n-- a.code-workspace --\n"},
+	// Official Features that the image does not take.
+	{"Feature of apt on Alpine", `error SBX325 "ghcr.io`, imaged("mcr.microsoft.com/devcontainers/base:alpine-3.20",
+		`, "features": {"ghcr.io/devcontainers/features/python:1": {}}`), imaged("mcr.microsoft.com/devcontainers/base:alpine-3.20",
+		`, "features": {"ghcr.io/devcontainers/features/git:1": {}, "ghcr.io/devcontainers/features/common-utils:2": {}}`)},
+	{"Feature of apt on Alpine in a Dockerfile", `error SBX325 "ghcr.io`, `{"build": {"dockerfile": "Dockerfile"}, "features": {` +
+		`"ghcr.io/devcontainers/features/node:1": {}}}` + "\n-- .devcontainer/Dockerfile --\nFROM node:22-alpine\nRUN apk add bash\n",
+		`{"build": {"dockerfile": "Dockerfile"}, "features": {` +
+			`"ghcr.io/devcontainers/features/node:1": {}}}` + "\n-- .devcontainer/Dockerfile --\nFROM node:22-alpine AS a\nFROM debian:12\n"},
+	{"moby on trixie", `error SBX325 "ghcr.io`, imaged("mcr.microsoft.com/devcontainers/typescript-node:24-trixie",
+		`, "features": {"ghcr.io/devcontainers/features/docker-in-docker:2": {"version": "latest"}}`),
+		imaged("mcr.microsoft.com/devcontainers/typescript-node:24-trixie",
+			`, "features": {"ghcr.io/devcontainers/features/docker-in-docker:2": {"moby": false}}`)},
+	{"moby on bookworm", `SBX325`, "", imaged("mcr.microsoft.com/devcontainers/typescript-node:22-bookworm",
+		`, "features": {"ghcr.io/devcontainers/features/docker-outside-of-docker:1": {}}`)},
 	// No shell reads the engine's options.
 	{"variable of a shell in an option", `warning SBX320 "-e"`, imaged("debian:12", `, "runArgs": ["-e", "CREDS=$MY_CREDS"]`),
 		imaged("debian:12", `, "runArgs": ["-e", "CREDS=${localEnv:MY_CREDS}"]`)},
