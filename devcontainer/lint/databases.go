@@ -219,6 +219,7 @@ var (
 
 // localDatabases reports variables of the dev container that look for a database there, while it is another service.
 func localDatabases(v *rule.View) (out []rule.Finding) {
+	var misnamed []rule.Finding
 	dev := v.Composed.Dev()
 	if dev == nil || dev.Get("network_mode") != nil || dev.Get("extra_hosts") != nil {
 		return nil
@@ -230,6 +231,10 @@ func localDatabases(v *rule.View) (out []rule.Finding) {
 	}
 	for _, r := range v.Of(rights.Env, rights.SessionEnv) {
 		if r.Next || r.Notation != rights.Compose && r.Notation != rights.Property {
+			continue
+		}
+		if f := serviceElsewhere(v, r); f.Message != "" {
+			misnamed = append(misnamed, f)
 			continue
 		}
 		kind, port := hostVariables[r.Name], ""
@@ -253,9 +258,81 @@ func localDatabases(v *rule.View) (out []rule.Finding) {
 	}
 	out = append(out, forwardedDatabases(v, others)...)
 	if len(out) > 0 && hasServer(v) {
-		return nil
+		out = nil
 	}
-	return out
+	return append(out, misnamed...)
+}
+
+var (
+	// otherURL matches addresses of servers whose name has no dot: a service of Compose.
+	otherURL = lazyregexp.New(`^(?:jdbc:)?([a-z0-9]+)(?:\+\w+)?://(?:[^/@\s]*@)?([a-z][a-z0-9_-]*)(?::\d+)?(?:[/?;]|$)`)
+	// hostName matches variables whose value is the name of a database's server.
+	hostName = lazyregexp.New(`^(DB|DATABASE|PG|POSTGRES|POSTGRESQL|MYSQL|MARIADB|REDIS|MONGO|MONGODB|RABBITMQ)_?HOST(NAME)?$`)
+	bareName = lazyregexp.New(`^[a-z][a-z0-9_-]*$`)
+)
+
+// serviceElsewhere is the finding about a variable that names a server nearly as a database's service is called, or a database that
+// runServices leaves out; its message is "" for others.
+func serviceElsewhere(v *rule.View, r rights.Right) rule.Finding {
+	host := ""
+	if m := otherURL.FindStringSubmatch(r.Value); m != nil && schemes[m[1]] != "" {
+		host = m[2]
+	} else if hostName.MatchString(r.Name) && bareName.MatchString(r.Value) {
+		host = r.Value
+	}
+	if host == "" || host == "localhost" {
+		return rule.Finding{}
+	}
+	var names []string
+	aliased := false // a service has other names, or a network others' services
+	for _, s := range v.Composed.Project.Services() {
+		if _, _, _, ok := databaseOf(s); ok {
+			names = append(names, s.Name)
+		}
+		for _, key := range []string{"hostname", "container_name", "links", "external_links", "networks", "extra_hosts"} {
+			aliased = aliased || s.Get(key) != nil
+		}
+	}
+	named := v.Root.Member("runServices")
+	switch s := v.Composed.Project.Service(host); {
+	case aliased || v.Composed.Project.Incomplete() != "" || len(v.Composed.Project.Unread) > 0:
+	case s == nil:
+		if best := nearest(host, names); best != "" {
+			return rule.AtRight(r, fmt.Sprintf("no service is called %s", host), fmt.Sprintf("did you mean %q?", best))
+		}
+	case named != nil && slices.Contains(names, host) && !isStarted(v, host):
+		return v.AtValue(named, fmt.Sprintf("the service %s is not started, and %s of the dev container looks for it", host, r.Name),
+			fmt.Sprintf("add %q, or let the dev container's service depend on it", host))
+	}
+	return rule.Finding{}
+}
+
+// isStarted reports whether a service starts with the dev container: runServices names it, or one that starts depends on it.
+func isStarted(v *rule.View, name string) bool {
+	done := map[string]bool{}
+	var start func(string)
+	start = func(name string) {
+		s := v.Composed.Project.Service(name)
+		if s == nil || done[name] {
+			return
+		}
+		done[name] = true
+		for _, key := range []string{"depends_on", "links"} {
+			for _, n := range s.Get(key).Scalars() {
+				start(n.Text)
+			}
+			if on := s.Get(key); on != nil {
+				for _, m := range on.Members {
+					start(m.Name)
+				}
+			}
+		}
+	}
+	for _, n := range rights.Texts(v.Root.Member("runServices")) {
+		start(n.Text)
+	}
+	start(v.Composed.Dev().Name)
+	return done[name]
 }
 
 // forwardedDatabases reports ports of databases that are forwarded from the dev container, while another service has them and

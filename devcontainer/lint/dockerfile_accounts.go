@@ -189,8 +189,14 @@ func rootNeeded(v *rule.View) (out []rule.Finding) {
 		image, _ := baseimage.Of(s.Base().Image)
 		node := image.Official() && image.User == "node"
 		prefix := false // npm may install elsewhere, or where the user may write
+		folder, ofRoot := "/", false
 		for _, i := range s.History() {
 			prefix = prefix || node && setsPrefix(i.Source())
+			if i.Name == "WORKDIR" {
+				folder = workdirAfter(folder, i)
+				ofRoot = (i.User == "" || rule.IsRoot(i.User)) && !strings.Contains(folder, "$") && !ofOthers.MatchString(folder)
+			}
+			ofRoot = ofRoot && !givesAway.MatchString(i.Source()) && !i.Unread
 			if i.Stage != s || i.Name != "RUN" || i.User == "" || rule.IsRoot(i.User) || strings.Contains(i.User, "$") {
 				continue
 			}
@@ -198,6 +204,9 @@ func rootNeeded(v *rule.View) (out []rule.Finding) {
 				what := needsRoot(cmd)
 				if what == "" && node && !prefix && installsGlobally(cmd) {
 					what = "a global install of npm"
+				}
+				if what == "" && node && ofRoot && cmd.Wrapped == "" && installsHere(cmd) {
+					what = fmt.Sprintf("%s in %s, which WORKDIR makes for root,", joinedWords(cmd), folder)
 				}
 				if what == "" || cmd.User != "" || cmd.OnFailure == shell.Open {
 					continue
@@ -219,6 +228,27 @@ func setsPrefix(step string) bool {
 	return strings.Contains(strings.ToLower(step), "prefix") || strings.Contains(step, "npmrc") || strings.Contains(step, "chown")
 }
 
+// givesAway matches steps after which a folder may be another user's, or the command may work in another one.
+var givesAway = lazyregexp.New(`--ch(own|mod)|\bchown|\bchmod|\bmkdir|\binstall -|\bcd\b|--mount|--from|\bgit\b|\bsu\b|\brsync\b|\bcp\b`)
+
+// ofOthers matches folders that need not be root's.
+var ofOthers = lazyregexp.New(`^/(home|tmp|var/tmp)(/|$)`)
+
+// installsHere reports whether a package manager of Node makes node_modules in the folder where it runs.
+func installsHere(cmd *shell.Command) bool {
+	words := cmd.Operands()
+	return cmd.Is("npm") && len(words) == 1 && slices.Contains([]string{"install", "ci", "i"}, words[0].Text) && !hasFlag(cmd, inAnother...) &&
+		!hasFlag(cmd, "-g", "--global", "--dry-run", "--package-lock-only")
+}
+
+// mayHavePrefix reports whether the configuration or a step may give npm another folder for what all have.
+func mayHavePrefix(v *rule.View) bool {
+	return slices.ContainsFunc(v.Of(rights.Env, rights.SessionEnv), func(r rights.Right) bool { return setsPrefix(r.Name) }) ||
+		v.Build != nil && slices.ContainsFunc(v.Build.History(), func(i *dockerfile.Instruction) bool {
+			return setsPrefix(i.Source()) || strings.Contains(i.Source(), "chmod") || i.Unread
+		})
+}
+
 // installsGlobally reports whether npm installs for all, which is to say where root alone may write.
 func installsGlobally(cmd *shell.Command) bool {
 	words := cmd.Operands()
@@ -236,10 +266,16 @@ func rootNeededInHooks(v *rule.View) (out []rule.Finding) {
 	if !known || user == "" || rule.IsRoot(user) || v.Kind() != devcontainer.ConfigFile {
 		return nil
 	}
+	image, _ := baseimage.Of(v.BaseImage())
+	npm := image.Official() && image.User == "node" && !v.HasFeatures() && len(v.Mounts()) == 0 && !mayHavePrefix(v)
 	eachHookText(v, func(property string, n *jsonc.Node) {
 		said := property == "initializeCommand"
+		npm = npm && !setsPrefix(n.Text)
 		v.EachCommand(n, func(_ *jsonc.Node, cmd *shell.Command) {
 			what := needsRoot(cmd)
+			if what == "" && npm && installsGlobally(cmd) {
+				what = "a global install of npm"
+			}
 			if said || what == "" || cmd.User != "" || cmd.Wrapped == "sudo" || cmd.OnFailure == shell.Open {
 				return
 			}

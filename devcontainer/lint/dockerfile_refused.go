@@ -147,6 +147,7 @@ func copiedFiles(v *rule.View) (out []rule.Finding) {
 		}
 		if s.Parent == nil {
 			out = append(out, scriptsOfContext(v, s, image, context)...)
+			out = append(out, listsOfLists(v, s, context)...)
 		}
 	}
 	if f := startRefused(v, context); f.Message != "" {
@@ -350,6 +351,45 @@ func scriptsOfContext(v *rule.View, s *dockerfile.Stage, image baseimage.Image, 
 			clear(brought)
 		} else if changes {
 			changed = n
+		}
+	}
+	return out
+}
+
+// otherList matches a line of a list of packages for pip that names another one.
+var otherList = lazyregexp.New(`(?m)^\s*(?:-r|-c|--requirement|--constraint)[ \t=]*([\w./-]+)`)
+
+// listsOfLists reports a list of packages that a stage brings and installs, and that names another one which no COPY brings. It
+// looks at stages to which single files of the context come, and nothing else.
+func listsOfLists(v *rule.View, s *dockerfile.Stage, context string) (out []rule.Finding) {
+	brought := map[string]string{}
+	for _, i := range s.Instructions {
+		places := placesOf(i)
+		for place, from := range places {
+			if v.Tree.Kind(path.Join(context, path.Clean("/"+from))) != devcontainer.File {
+				return out
+			}
+			brought[place] = from
+		}
+		c, copies := i.Command.(*instructions.CopyCommand)
+		makes := i.Name == "RUN" && (i.Unread || mayMake.MatchString(i.Source()))
+		if copies && len(places) < len(c.SourcePaths) || i.Name == "ADD" || makes {
+			return out
+		}
+		for _, cmd := range i.Commands {
+			name, at := readBy(cmd)
+			from, ours := brought[path.Clean(name)]
+			if !ours || cmd.OnFailure != shell.Ends || !strings.HasPrefix(cmd.Name(), "pip") {
+				continue
+			}
+			src, _ := v.Tree.Read(path.Join(context, path.Clean("/"+from)))
+			for _, m := range otherList.FindAllSubmatch(src, -1) {
+				place := path.Join(path.Dir(path.Clean(name)), string(m[1]))
+				if _, there := brought[place]; !there && !path.IsAbs(string(m[1])) {
+					return append(out, v.AtWord(at, fmt.Sprintf("%s names %s, and no COPY brings %s", name, m[1], place),
+						"bring both files, into the same folders as in the project"))
+				}
+			}
 		}
 	}
 	return out

@@ -48,6 +48,9 @@ func hooksWithoutEffect(v *rule.View) (out []rule.Finding) {
 		}
 		message, hint := "", ""
 		for _, cmd := range v.CommandsOf(n, n.Text) {
+			if asks := len(cmd.Files) == 0 && cmd.OnFailure == shell.Unheard && isPrinter(cmd.Words[0].Text); asks { // in $(…)
+				continue
+			}
 			if message, hint = lostByHook(cmd, strings.TrimSpace(n.Text)); message == "" {
 				return // it does something
 			}
@@ -69,6 +72,11 @@ func lostByHook(cmd *shell.Command, text string) (lost, instead string) {
 	case name == "export" && len(cmd.Assigns) > 0 && len(cmd.Words) == 1:
 		return fmt.Sprintf("each hook has a shell of its own, and %s is gone when it ends", cmd.Assigns[0].Name),
 			fmt.Sprintf("set %s in remoteEnv, for terminals and all hooks", cmd.Assigns[0].Name)
+	case name == "nvm" && len(cmd.Words) > 1 && cmd.Words[1].Text == "use":
+		return "each hook has a shell of its own, and the next one has the version that was there before",
+			"write nvm alias default VERSION, which every new shell takes"
+	case (name == "source" || name == ".") && len(cmd.Words) == 2 && strings.HasSuffix(cmd.Words[1].Text, "/nvm.sh"):
+		return "each hook has a shell of its own, and no other one has the nvm that this reads", infront
 	case name == "alias" && len(cmd.Words) > 1:
 		return "each hook has a shell of its own, and the alias is gone when it ends", "write it into ~/.bashrc"
 	case (name == "source" || name == ".") && len(cmd.Words) == 2 && strings.HasSuffix(cmd.Words[1].Text, "/bin/activate"):

@@ -10,6 +10,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
@@ -100,6 +101,9 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 			}
 			inside := property != "initializeCommand"
 			if f := notInPath(v, folder, cmd); f.Message != "" && inside && !written && !strings.Contains(n.Text, "PATH") {
+				out = append(out, at(v, n, f))
+			}
+			if f := atRoot(v, cmd); f.Message != "" && inside && !written {
 				out = append(out, at(v, n, f))
 			}
 			written = written || !makesNoFile(cmd)
@@ -203,6 +207,28 @@ func notInPath(v *rule.View, folder string, cmd *shell.Command) rule.Finding {
 	}
 	return rule.Finding{Message: fmt.Sprintf("%s is looked for in PATH, not in the folder that is opened", name),
 		Hint: "write ./" + name}
+}
+
+// atRoot reports a script of .devcontainer that is called as if the project were the container's root folder.
+func atRoot(v *rule.View, cmd *shell.Command) rule.Finding {
+	word := cmd.Words[0]
+	if args := cmd.Operands(); cmd.Is(shell.Shells...) && len(args) > 0 {
+		word = args[0]
+	}
+	rest := strings.TrimPrefix(word.Text, "/")
+	isOurs := word.Literal && strings.HasPrefix(word.Text, "/.devcontainer/") && cmd.OnFailure != shell.Open &&
+		v.Tree.Kind(path.Join(v.Home, rest)) == devcontainer.File
+	asItIs := v.Build == nil || !slices.ContainsFunc(v.Build.History(), func(i *dockerfile.Instruction) bool {
+		return strings.Contains(i.Source(), "/.devcontainer") || i.Name == "COPY" && strings.HasSuffix(strings.TrimSpace(i.Source()), " /")
+	})
+	mounted := slices.ContainsFunc(slices.Concat(v.Mounts(), v.ServiceMounts()), func(r rights.Right) bool {
+		return r.Mount.Target == "/" || strings.HasPrefix(r.Mount.Target, "/.devcontainer")
+	})
+	if !isOurs || !asItIs || mounted || v.Root.Member("workspaceMount") != nil {
+		return rule.Finding{}
+	}
+	return rule.Finding{Message: fmt.Sprintf("there is no script %s: the project is not the container's root folder", word.Text),
+		Hint: "hooks start in the folder that is opened: write ./" + rest}
 }
 
 // setsPath reports whether the configuration sets the folders in which programs are looked for.

@@ -9,7 +9,9 @@ import (
 	"github.com/distribution/reference"
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 
+	"github.com/org/claude-sandbox/devcontainer/baseimage"
 	"github.com/org/claude-sandbox/devcontainer/compose"
+	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -76,7 +78,7 @@ func lostPaths(v *rule.View) (out []rule.Finding) {
 	if strings.Contains(v.BaseImage(), "nix") { // whose programs lie elsewhere
 		return nil
 	}
-	out = hostsPaths(v)
+	out = append(hostsPaths(v), rootsPaths(v)...)
 	for _, r := range v.Of(rights.Env, rights.SessionEnv) {
 		literal := r.Value != "" && r.Host == "" && !strings.Contains(r.Value, "$")
 		if r.Name != "PATH" || !r.Own() || r.Notation == rights.Label || !literal || hasSystemFolder(r.Value) {
@@ -103,6 +105,36 @@ func hostsPaths(v *rule.View) (out []rule.Finding) {
 		}
 		f := rule.AtRight(r, "the PATH of this machine replaces the container's, and programs of the image may not be found",
 			`write "remoteEnv": {"PATH": "${containerEnv:PATH}:/more"}`)
+		f.Severity = diag.SeverityWarning
+		out = append(out, f)
+	}
+	return out
+}
+
+// ofRootsHome matches a folder of a PATH below root's home, which others may not enter.
+var ofRootsHome = lazyregexp.New(`(^|:)/root/[^:]+`)
+
+// opensHome matches steps after which others may enter root's home.
+var opensHome = lazyregexp.New(`(chmod|setfacl|usermod|chown)[^\n]*/root`)
+
+// rootsPaths reports a folder of PATH that the Dockerfile has below root's home, while another user works in the container.
+func rootsPaths(v *rule.View) (out []rule.Finding) {
+	user, known := v.SessionUser()
+	image, ok := baseimage.Of(v.BaseImage())
+	closed := ok && (image.Official() || image.ForDevContainers())
+	other := known && user != "" && !rule.IsRoot(user)
+	if !closed || !other || v.Build == nil || v.HasFeatures() || slices.ContainsFunc(v.Build.History(), func(i *dockerfile.Instruction) bool {
+		return i.Unread || opensHome.MatchString(i.Source())
+	}) {
+		return nil
+	}
+	for _, r := range v.Of(rights.Env) {
+		folder := strings.TrimPrefix(ofRootsHome.FindString(r.Value), ":")
+		if r.Name != "PATH" || !r.Own() || r.Notation != rights.Dockerfile || folder == "" {
+			continue
+		}
+		f := rule.AtRight(r, fmt.Sprintf("%s finds no program in %s: root alone may enter /root", user, folder),
+			"install the program for all, such as below /usr/local or /opt")
 		f.Severity = diag.SeverityWarning
 		out = append(out, f)
 	}
@@ -273,12 +305,20 @@ func builtFrom(v *rule.View) (out []namedImage) {
 	return out
 }
 
+// versionForName matches an image whose name is a version, as if a slash began the tag.
+var versionForName = lazyregexp.New(`^([a-z-]+)/(\d+\.[\d.]+(?:-[a-z0-9.-]+)?)$`)
+
 // imageRefused says why the engine refuses the name of an image, or "".
 func imageRefused(text string) (message, hint string) {
 	if text == "" || strings.Contains(text, "$") {
 		return "", ""
 	}
 	if _, err := reference.ParseNormalizedNamed(text); err == nil {
+		if m := versionForName.FindStringSubmatch(text); m != nil {
+			if image, ok := baseimage.Of(m[1] + ":" + m[2]); ok && image.Official() {
+				return fmt.Sprintf("%q is the image %s of somebody called %s", text, m[2], m[1]), fmt.Sprintf("did you mean %q?", m[1]+":"+m[2])
+			}
+		}
 		return "", "" // most are; the other forms of ParseAnyReference cost more to try
 	}
 	if _, err := reference.ParseAnyReference(text); err == nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/baseimage"
+	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
@@ -29,6 +30,9 @@ func serviceEnds(v *rule.View) []rule.Finding {
 		return []rule.Finding{rule.AtCompose(entry, fmt.Sprintf("the service %s ends as soon as its entrypoint is done", dev.Name),
 			`"overrideCommand": true in the configuration replaces it, or write: entrypoint: sleep infinity`)}
 	}
+	if f := scriptOfEntrypoint(v, dev); f.Message != "" {
+		return []rule.Finding{f}
+	}
 	done := isSoonDone(command.Words())
 	for _, r := range v.Of(rights.Entrypoint, rights.Command) {
 		if !r.Next && (r.Kind != rights.Command || !done) {
@@ -46,6 +50,24 @@ func serviceEnds(v *rule.View) []rule.Finding {
 	return []rule.Finding{v.AtValue(v.Root.Member("service"),
 		fmt.Sprintf("the service %s ends at once: %s starts a program that wants a terminal", dev.Name, image),
 		`add "overrideCommand": true, or to the service: command: sleep infinity`)}
+}
+
+// keepers are programs with which people keep a container alive.
+var keepers = []string{"sleep", "tail", "sh", "bash", "/bin/sh", "/bin/bash"}
+
+// scriptOfEntrypoint reports a command that is to keep the container alive, and that the interpreter which its Dockerfile has for
+// ENTRYPOINT takes for a script's name.
+func scriptOfEntrypoint(v *rule.View, dev *compose.Service) rule.Finding {
+	start, _ := v.Start()
+	command := dev.Get("command")
+	words := command.Words()
+	own := start.Notation == rights.Dockerfile && !start.Next && len(start.Words) == 1 && dev.Get("entrypoint") == nil
+	if !own || len(words) == 0 || !slices.Contains(keepers, words[0]) ||
+		!slices.Contains([]string{"python", "python3", "node", "ruby", "php", "perl"}, path.Base(start.Words[0])) {
+		return rule.Finding{}
+	}
+	return rule.AtCompose(command, fmt.Sprintf("the service %s ends at once: %s, the ENTRYPOINT of its Dockerfile, looks for a script %s",
+		dev.Name, start.Words[0], words[0]), "write entrypoint: for command:")
 }
 
 // imageEnds reports a container of an official image that is to run the image's own command, a

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
@@ -38,6 +39,7 @@ func arrayCommands(v *rule.View) (out []rule.Finding) {
 	}
 	if v.Kind() == devcontainer.ConfigFile {
 		out = append(out, linesToStart(v)...)
+		out = append(out, healthLines(v)...)
 	}
 	return out
 }
@@ -62,6 +64,27 @@ func linesToStart(v *rule.View) (out []rule.Finding) {
 	}
 	return append(out, rule.AtRight(first, fmt.Sprintf("this starts a program called %q", first.Words[0]),
 		"write it without the brackets, or one word per element"))
+}
+
+// healthLines reports health checks of services that give a shell more than its one line, or a program's name a whole line.
+func healthLines(v *rule.View) (out []rule.Finding) {
+	if v.Composed == nil || !v.ByCompose() {
+		return nil
+	}
+	for _, s := range v.Composed.Project.Services() {
+		test := s.Get("healthcheck").Get("test")
+		words := test.Words()
+		switch {
+		case test == nil || test.Kind != compose.List || len(words) < 2:
+		case words[0] == "CMD-SHELL" && len(words) > 2 && !strings.Contains(words[1], "$"):
+			out = append(out, rule.AtCompose(test, fmt.Sprintf("the shell runs %q alone, and the words behind it are lost", words[1]),
+				"write CMD for CMD-SHELL, or all of it as one text"))
+		case words[0] == "CMD" && len(words) == 2 && isShellLine(words[1]):
+			out = append(out, rule.AtCompose(test, fmt.Sprintf("this looks for a program called %q", words[1]),
+				"write CMD-SHELL for CMD, or one word per element"))
+		}
+	}
+	return out
 }
 
 // operatorsToStart reports operators of a shell among the words of a service's command, which no shell reads.

@@ -188,7 +188,78 @@ var writtenFresh = []pair{
 		"-- .devcontainer/fill.sh --\n"},
 	{"password that the host must have", `SBX331`, "", service +
 		"  db: {image: \"postgres:17\", environment: {POSTGRES_PASSWORD: \"${POSTGRES_PASSWORD:?}\"}}\n"},
+	// What people reported of their own files.
+	{"script below the container's root", `error SBX318 "/.devcontainer`, imaged("debian:12",
+		`, "postCreateCommand": "/.devcontainer/a.sh"`) + "\n-- .devcontainer/a.sh --\ntrue\n", imaged("debian:12",
+		`, "postCreateCommand": "sh .devcontainer/a.sh"`) + "\n-- .devcontainer/a.sh --\ntrue\n"},
+	{"script below the container's root for a shell", `error SBX318 "bash`, imaged("debian:12",
+		`, "postCreateCommand": "bash /.devcontainer/a.sh"`) + "\n-- .devcontainer/a.sh --\ntrue\n", imaged("debian:12",
+		`, "mounts": ["type=bind,source=${localWorkspaceFolder}/.devcontainer,target=/.devcontainer"], `+
+			`"postCreateCommand": "bash /.devcontainer/a.sh"`) + "\n-- .devcontainer/a.sh --\ntrue\n"},
+	{"script that the image has", `SBX318`, "", buildingWith(`, "postCreateCommand": "/.devcontainer/a.sh"`) +
+		"FROM debian:12\nCOPY a.sh /.devcontainer/\n-- .devcontainer/a.sh --\ntrue\n"},
+	{"global install of npm in a hook", `error SBX751 "npm`, imaged("node:22-bookworm",
+		`, "remoteUser": "node", "postCreateCommand": "npm install -g pnpm"`), imaged("node:22-bookworm",
+		`, "remoteUser": "node", "postCreateCommand": "sudo npm install -g pnpm"`)},
+	{"global install of npm for root", `SBX751`, "", imaged("node:22-bookworm", `, "postCreateCommand": "npm install -g pnpm"`)},
+	{"global install of npm in a folder of the user's", `SBX751`, "",
+		buildingWith(`, "remoteUser": "node", "postCreateCommand": "npm i -g pnpm"`) +
+			"FROM node:22-bookworm\nENV NPM_CONFIG_PREFIX=/home/node/.npm\n"},
+	{"global install of npm into what is given away", `SBX751`, "",
+		buildingWith(`, "remoteUser": "node", "postCreateCommand": "npm i -g pnpm"`) +
+			"FROM node:22-bookworm\nRUN chown -R node /usr/local/lib/node_modules /usr/local/bin\n"},
+	{"install in the WORKDIR of root", `error SBX751 npm`, "FROM node:22-bookworm\nWORKDIR /opt/a\nCOPY package.json ./\nUSER node\n" +
+		"RUN npm install\n-- package.json --\n{}\n", "FROM node:22-bookworm\nWORKDIR /opt/a\nRUN chown node .\nCOPY package.json ./\n" +
+		"USER node\nRUN npm install\n-- package.json --\n{}\n"},
+	{"install in a WORKDIR of the user's", `SBX751`, "", "FROM node:22-bookworm\nUSER node\nWORKDIR /opt/a\nCOPY package.json ./\n" +
+		"RUN npm ci\n-- package.json --\n{}\n"},
+	{"install in the user's home", `SBX751`, "", "FROM node:22-bookworm\nWORKDIR /home/node\nCOPY package.json ./\nUSER node\n" +
+		"RUN npm ci\n-- package.json --\n{}\n"},
+	{"variable of a hook that computes it", `warning SBX734 "export`, imaged("debian:12",
+		`, "postCreateCommand": "export DATA=$(pwd)/data"`), imaged("debian:12",
+		`, "postCreateCommand": "echo \"export DATA=$(pwd)/data\" >> ~/.bashrc"`)},
+	{"version of nvm for a hook", `warning SBX734 ". /usr`, imaged("debian:12",
+		`, "postCreateCommand": ". /usr/local/share/nvm/nvm.sh && nvm use 22"`), imaged("debian:12",
+		`, "postCreateCommand": ". /usr/local/share/nvm/nvm.sh && nvm use 22 && npm ls"`)},
+	{"slash for the colon of an image", `error SBX322 "php/7.3-apache"`, `{"image": "php/7.3-apache"}`, `{"image": "php:7.3-apache"}`},
+	{"image of a namespace", `SBX322`, "", `{"image": "node/22"}`},
+	{"shell of a health check", `warning SBX314 [`, service + "    healthcheck: {test: [CMD-SHELL, psql, -U, postgres]}\n",
+		service + "    healthcheck: {test: [CMD, psql, -U, postgres]}\n"},
+	{"line of a health check", `warning SBX314 [`, service + "    healthcheck: {test: [CMD, \"curl -f x.test\"]}\n",
+		service + "    healthcheck: {test: [CMD-SHELL, \"curl -f x.test\"]}\n"},
+	{"interpreter that starts a service", `error SBX326 sleep`, kept + "    command: sleep infinity\n-- .devcontainer/Dockerfile --\n" +
+		"FROM python:3.13\nENTRYPOINT [\"python\"]\n", kept + "    entrypoint: sleep infinity\n-- .devcontainer/Dockerfile --\n" +
+		"FROM python:3.13\nENTRYPOINT [\"python\"]\n"},
+	{"script that starts a service", `SBX326`, "", kept + "    command: sleep infinity\n-- .devcontainer/Dockerfile --\n" +
+		"FROM python:3.13\nENTRYPOINT [\"python\", \"run.py\"]\n"},
+	{"PATH below root's home", `warning SBX327 `, buildingWith(`, "remoteUser": "dev"`) +
+		"FROM debian:12\nRUN useradd -m dev\nENV PATH=$PATH:/root/.local/bin\n", buildingWith(`, "remoteUser": "dev"`) +
+		"FROM debian:12\nRUN useradd -m dev && chmod 755 /root\nENV PATH=$PATH:/root/.local/bin\n"},
+	{"PATH below root's home for root", `SBX327`, "", buildingWith("") + "FROM debian:12\nENV PATH=$PATH:/root/.local/bin\nUSER root\n"},
+	{"service with another letter", `warning SBX332 databse`, composedAt("/w", "") + service + "    environment: {DB_HOST: databse}\n" +
+		strings.Replace(databaseService, "db:", "database:", 1), composedAt("/w", "") + service +
+		"    environment: {DB_HOST: database}\n" + strings.Replace(databaseService, "db:", "database:", 1)},
+	{"service by its hostname", `SBX332`, "", composedAt("/w", "") + service + "    environment: {DB_HOST: databse}\n" +
+		strings.Replace(databaseService, "db:", "database:", 1) + "    hostname: databse\n"},
+	{"server elsewhere", `SBX332`, "", composedAt("/w", "") + service + "    environment: {DB_HOST: staging}\n" + databaseService},
+	{"database that runServices leaves out", `warning SBX332 ["app"]`, composedAt("/w", `, "runServices": ["app"]`) + service +
+		"    environment: {DATABASE_URL: \"postgres://a:b@db:5432/c\"}\n" + databaseService, composedAt("/w", `, "runServices": ["app"]`) +
+		service + "    environment: {DATABASE_URL: \"postgres://a:b@db:5432/c\"}\n    depends_on: [db]\n" + databaseService},
+	{"list of packages that another names", `error SBX753 /tmp/a.txt`, buildingWith("") + "FROM python:3.13\nCOPY a.txt /tmp/\n" +
+		"RUN pip install -r /tmp/a.txt\n-- .devcontainer/a.txt --\n-r b.txt\n-- .devcontainer/b.txt --\n", buildingWith("") +
+		"FROM python:3.13\nCOPY a.txt b.txt /tmp/\nRUN pip install -r /tmp/a.txt\n" +
+		"-- .devcontainer/a.txt --\n-r b.txt\n-- .devcontainer/b.txt --\n"},
+	{"list of packages in a folder", `SBX753`, "", buildingWith("") + "FROM python:3.13\nCOPY lists /tmp/\nCOPY a.txt /tmp/\n" +
+		"RUN pip install -r /tmp/a.txt\n-- .devcontainer/a.txt --\n-r b.txt\n-- .devcontainer/lists/b.txt --\n"},
 }
+
+// buildingWith is a configuration that builds .devcontainer/Dockerfile, of which the text follows.
+func buildingWith(more string) string {
+	return `{"build": {"dockerfile": "Dockerfile"}` + more + "}\n-- .devcontainer/Dockerfile --\n"
+}
+
+// kept is a service that builds .devcontainer/Dockerfile.
+var kept = composedAt("/w", "") + "services:\n  app:\n    build: .\n    volumes: [\"..:/w\"]\n"
 
 // scripted is a configuration with a Feature of the project, and the text of its install.sh.
 func scripted(image, script string) string {
