@@ -50,7 +50,7 @@ func mayBeRefused(s *dockerfile.Stage, image baseimage.Image) bool {
 	return slices.ContainsFunc(s.Instructions, func(i *dockerfile.Instruction) bool {
 		return i.Name == "RUN" && slices.ContainsFunc(i.Commands, func(cmd *shell.Command) bool {
 			packages, _ := aptInstall(cmd)
-			return pipInstalls(cmd) || slices.ContainsFunc(packages, func(w shell.Word) bool {
+			return pipInstalls(cmd) || aptUpdate(cmd) && movedAway[image.Release] != "" || slices.ContainsFunc(packages, func(w shell.Word) bool {
 				_, gone := image.Gone(w.Text)
 				return gone
 			})
@@ -68,6 +68,21 @@ type refusals struct {
 	found   []rule.Finding
 }
 
+// movedAway are the releases of Debian that are at archive.debian.org alone.
+var movedAway = map[string]string{"8": "jessie", "9": "stretch", "10": "buster"}
+
+// updateOfArchived is the finding about apt's lists of a release that its servers have no more; its message is "" for the others.
+func (p *refusals) updateOfArchived(cmd *shell.Command) (f rule.Finding) {
+	name, moved := movedAway[p.image.Release]
+	if !moved || p.image.Ubuntu || !aptUpdate(cmd) || strings.Contains(p.name, "@") {
+		return f
+	}
+	f = p.v.AtCommand(cmd, fmt.Sprintf("%s finds no packages: Debian's servers have %s no longer", cmd.Name(), name),
+		"take an image of a newer release, or let /etc/apt/sources.list name archive.debian.org")
+	f.Severity = diag.SeverityWarning // a mirror may have it
+	return f
+}
+
 func (p *refusals) step(i *dockerfile.Instruction, own bool) {
 	p.unknown = p.unknown || otherSources.MatchString(i.Source()) || i.Unread || i.Name == "ADD"
 	p.venv = p.venv || otherPip.MatchString(i.Source()) || strings.Contains(i.Source(), "--from")
@@ -78,6 +93,11 @@ func (p *refusals) step(i *dockerfile.Instruction, own bool) {
 		return
 	}
 	for _, cmd := range i.Commands {
+		if f := p.updateOfArchived(cmd); own && f.Message != "" {
+			p.say(cmd, f)
+			p.unknown = true
+			return
+		}
 		packages, installs := aptInstall(cmd)
 		for _, w := range packages {
 			p.pip = p.pip || w.Text == "python3-pip" || w.Text == "python3-full"

@@ -251,6 +251,11 @@ var writtenFresh = []pair{
 		"-- .devcontainer/a.txt --\n-r b.txt\n-- .devcontainer/b.txt --\n"},
 	{"list of packages in a folder", `SBX753`, "", buildingWith("") + "FROM python:3.13\nCOPY lists /tmp/\nCOPY a.txt /tmp/\n" +
 		"RUN pip install -r /tmp/a.txt\n-- .devcontainer/a.txt --\n-r b.txt\n-- .devcontainer/lists/b.txt --\n"},
+	{"packages of an archived release", `warning SBX752 apt-get`,
+		"FROM python:3.7-slim-buster\nRUN apt-get update && apt-get install -y git\n",
+		"FROM python:3.7-slim-bullseye\nRUN apt-get update && apt-get install -y git\n"},
+	{"packages of the archive", `SBX752`, "",
+		"FROM debian:10\nRUN sed -i s/deb.debian/archive.debian/ /etc/apt/sources.list && apt-get update\n"},
 }
 
 // buildingWith is a configuration that builds .devcontainer/Dockerfile, of which the text follows.
