@@ -18,8 +18,8 @@
 //     which packages its archive lost, is not asked: warnings.
 //   - Red Hat and its relatives: that they have neither apt nor apk is an error. Their users are not known: warnings.
 //   - Images for dev containers by Microsoft: their users, as devcontainers/images says (2026-07-01); another user is a
-//     warning. Of their programs only the package managers of other families and docker, which universal alone has, are
-//     judged.
+//     warning. Of their programs the package managers of other families and docker, which universal alone has, are
+//     judged; and those of languages and services in the images whose Dockerfiles and Features say which they have.
 //   - eclipse-temurin, maven, openjdk: the tag may mean any distribution. Findings about their users and sudo are
 //     warnings.
 package baseimage

@@ -92,13 +92,16 @@ var (
 	onDebian = strings.Fields("curl wget git unzip zip jq make cmake gcc g++ python python3 pip pip3 node npm npx yarn pnpm zsh vim " +
 		"nano gpg docker docker-compose poetry uv pipenv " +
 		"rsync lsb_release add-apt-repository ruby gem bundle php composer go cargo rustc rustup java javac mvn gradle psql mysql tree " +
-		"htop ping ifconfig")
+		"htop ping ifconfig " + ofTheirOwn)
 	onAlpine = strings.Fields("curl git zip jq make cmake gcc g++ python python3 pip pip3 node npm npx yarn pnpm bash zsh nano gpg " +
 		"docker docker-compose poetry uv pipenv " +
 		"rsync lsb_release " +
 		"add-apt-repository ruby gem bundle php composer go cargo rustc rustup java javac mvn gradle psql mysql useradd usermod groupadd " +
-		"tree htop")
+		"tree htop " + ofTheirOwn)
 )
+
+// ofTheirOwn are programs that no distribution's image has, and packages of few names bring.
+const ofTheirOwn = "terraform kubectl helm aws az gcloud gh just bun deno conda mamba pre-commit git-lfs dotnet"
 
 // language are official images that are made for a language: what they have besides Debian or Alpine, and what
 // their Debian variant is built on, which has more unless the tag says slim.
@@ -169,7 +172,7 @@ func Of(image string) (known Image, ok bool) {
 	case strings.Contains(image, "$") || isWindows(tag) || tag == "" && strings.Contains(image, "@"):
 		return Image{}, false // by a digest alone it may be any variant
 	case microsoft(name) != "":
-		return forDevContainers(microsoft(name), tag)
+		return forDevContainers(microsoft(name), tag, strings.Contains(name, "/vscode/"))
 	case strings.Contains(name, "/"):
 		return Image{}, false
 	}
@@ -246,8 +249,27 @@ func forLanguage(known Image, name, tag string) (Image, bool) {
 // withoutDocker are those of Microsoft's images that have no client of an engine.
 var withoutDocker = strings.Fields("base cpp dotnet go java javascript-node typescript-node python rust ruby php anaconda miniconda jekyll")
 
-// forDevContainers are Microsoft's images. Their Alpine is one variant of base.
-func forDevContainers(name, tag string) (known Image, ok bool) {
+// madeFor are Microsoft's images whose Dockerfiles and Features were read (devcontainers/images, 2026-07-01): the programs of
+// notInBase that each has.
+var madeFor = map[string]string{"base": "", "cpp": "", "dotnet": "dotnet", "go": "go", "java": "java javac",
+	"javascript-node": "node npm npx pnpm", "typescript-node": "node npm npx pnpm", "php": "php composer",
+	"python": "pip pip3 pipenv", "ruby": "ruby gem bundle", "rust": "cargo rustc rustup"}
+
+// notInBase are the programs of languages and services that the image they are made from lacks. It has gcc and make, which built its git.
+const notInBase = "node npm npx pnpm pip pip3 poetry uv pipenv cargo rustc rustup go java javac mvn gradle php composer ruby gem bundle " +
+	"psql mysql " + ofTheirOwn
+
+var lackedByDevImages = sync.OnceValue(func() map[string][]string {
+	out := map[string][]string{}
+	for name, has := range madeFor {
+		out[name] = append(without(strings.Fields(notInBase), strings.Fields(has)), "docker", "docker-compose")
+	}
+	return out
+})
+
+// forDevContainers are Microsoft's images. Their Alpine is one variant of base. Of those that are older than the repository that was
+// read less is known.
+func forDevContainers(name, tag string, older bool) (known Image, ok bool) {
 	known.Family, known.User, known.Number = Debian, "vscode", "1000"
 	switch name {
 	case "javascript-node", "typescript-node":
@@ -263,6 +285,9 @@ func forDevContainers(name, tag string) (known Image, ok bool) {
 	known.Session = known.User
 	if slices.Contains(withoutDocker, name) {
 		known.lacks = []string{"docker", "docker-compose"}
+	}
+	if lacks := lackedByDevImages()[name]; lacks != nil && known.Family == Debian && !older {
+		known.lacks = lacks
 	}
 	known.Release, known.Ubuntu = release(name, tag)
 	return known, true

@@ -95,7 +95,7 @@ func (p *programs) pip(cmd *shell.Command) {
 			p.brought[name[0]] = true
 		}
 	}
-	for _, name := range []string{"poetry", "uv", "pipenv"} {
+	for _, name := range []string{"poetry", "uv", "pipenv", "pre-commit", "aws", "az"} {
 		p.brought[name] = p.brought[name] || listed
 	}
 }
@@ -228,6 +228,9 @@ func (p *programs) missing(cmd *shell.Command) rule.Finding {
 	if strings.HasPrefix(name, "/bin/") || strings.HasPrefix(name, "/usr/bin/") {
 		name = path.Base(name)
 	}
+	if args := cmd.Args(); name == "git" && len(args) > 0 && args[0].Text == "lfs" {
+		name = "git-lfs"
+	}
 	if cmd.OnFailure == shell.Open {
 		return rule.Finding{}
 	}
@@ -253,6 +256,8 @@ func (p *programs) missing(cmd *shell.Command) rule.Finding {
 			baseimage.RedHat: "its packages are installed with dnf"}[p.known.Family]
 	case name == "docker":
 		hint = "add the Feature ghcr.io/devcontainers/features/docker-in-docker"
+	case featureOf[name] != "":
+		hint = fmt.Sprintf("add the Feature ghcr.io/devcontainers/features/%s, or install it in a Dockerfile", featureOf[name])
 	case name == "python":
 		hint = "Debian and Ubuntu call it python3"
 	case p.known.Family == baseimage.Alpine && slices.Contains([]string{"useradd", "groupadd", "usermod"}, name):
@@ -271,6 +276,12 @@ func (p *programs) missing(cmd *shell.Command) rule.Finding {
 	}
 	return f
 }
+
+// featureOf names the official Feature that brings a program.
+var featureOf = map[string]string{"node": "node", "npm": "node", "npx": "node", "yarn": "node", "pnpm": "node", "pip": "python",
+	"pip3": "python", "go": "go", "cargo": "rust", "rustc": "rust", "rustup": "rust", "java": "java", "php": "php", "ruby": "ruby",
+	"gem": "ruby", "bundle": "ruby", "dotnet": "dotnet", "terraform": "terraform", "kubectl": "kubectl-helm-minikube",
+	"helm": "kubectl-helm-minikube", "aws": "aws-cli", "az": "azure-cli", "gh": "github-cli", "git-lfs": "git-lfs", "conda": "conda"}
 
 // noShell reports a RUN whose SHELL is not there.
 func noShell(v *rule.View, p *programs, i *dockerfile.Instruction) rule.Finding {

@@ -1,0 +1,295 @@
+package lint
+
+import (
+	_ "embed"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/baseimage"
+	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
+)
+
+// extensions.txt has ids of well-known extensions that the Marketplace lacks or deprecates (November 2026), and the id to
+// write instead; - = the editor does it by itself. settings.txt has well-known settings of VS Code and of extensions, with
+// what a value is: bool, number, the accepted texts, or - when that is not judged; and those that are gone, with what took
+// their place. One that ends in a dot stands for all that begin with it.
+//
+//go:embed extensions.txt
+var extensionList string
+
+//go:embed settings.txt
+var settingList string
+
+var renamedExtensions = sync.OnceValue(func() map[string]string { return byFirstWord(extensionList) })
+
+// settingForms are the settings by their names, and by their names in lower case when those differ.
+var settingForms = sync.OnceValue(func() map[string]string { return byFirstWord(settingList) })
+
+var settingsInLower = sync.OnceValue(func() map[string]string {
+	out := map[string]string{}
+	for name := range settingForms() {
+		out[strings.ToLower(name)] = name
+	}
+	return out
+})
+
+func byFirstWord(text string) map[string]string {
+	out := map[string]string{}
+	for line := range strings.Lines(text) {
+		name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		out[name] = rest
+	}
+	return out
+}
+
+// extensionID is PUBLISHER.NAME, with a version, or with a minus to leave it out.
+var extensionID = lazyregexp.New(`^-?[\w-]+\.[\w.-]+(@(\d+\.\d+\.\d+[\w.+-]*|prerelease))?$`)
+
+// editorNames reports customizations that no editor reads.
+func editorNames(v *rule.View) (out []rule.Finding) {
+	all := v.Root.Member("customizations")
+	for _, m := range all.Fields() {
+		switch m.Name {
+		case "extensions", "settings", "devPort":
+			out = append(out, v.AtName(m, fmt.Sprintf("no tool is called %q", m.Name), fmt.Sprintf("move it into customizations.vscode.%s", m.Name)))
+		}
+		if m.Name != "vscode" && strings.EqualFold(m.Name, "vscode") {
+			out = append(out, v.AtName(m, fmt.Sprintf("no tool is called %q", m.Name), `write it as "vscode"`))
+		}
+	}
+	for _, m := range all.Fields() {
+		best := diag.Suggest(m.Name, []string{"vscode", "codespaces", "jetbrains"})
+		if best != "" && best != m.Name && !strings.EqualFold(m.Name, best) {
+			out = append(out, v.AtName(m, fmt.Sprintf("no tool is called %q", m.Name), fmt.Sprintf("did you mean %q?", best)))
+		}
+	}
+	code := all.Member("vscode")
+	list := code.Member("extensions")
+	if list != nil && list.Kind == jsonc.String {
+		out = append(out, v.AtValue(list, "extensions is a list, and VS Code reads no text", fmt.Sprintf("write [%s]", jsonc.Quote(list.Text))))
+	}
+	if list != nil && list.Kind == jsonc.Object {
+		out = append(out, v.AtValue(list, "extensions is a list, and VS Code reads no object", `write ["PUBLISHER.NAME", …]`))
+	}
+	known := []string{"extensions", "settings", "devPort"}
+	for _, m := range code.Fields() {
+		best := diag.Suggest(m.Name, known)
+		if strings.HasSuffix(strings.ToLower(m.Name), "recommendations") {
+			best = "extensions"
+		}
+		if best != "" && best != m.Name {
+			out = append(out, v.AtName(m, fmt.Sprintf("VS Code reads no customization %q", m.Name), fmt.Sprintf("did you mean %q?", best)))
+		}
+	}
+	for _, n := range append(rights.Texts(list), rights.Texts(v.Root.Member("extensions"))...) {
+		if f := extensionUnknown(v, n); f.Message != "" {
+			out = append(out, f)
+		}
+	}
+	out = append(out, settingsUnread(v, code.Member("settings"), list)...)
+	out = append(out, settingsUnread(v, v.Root.Member("settings"), v.Root.Member("extensions"))...)
+	return append(out, codespacesUnread(v, all.Member("codespaces"))...)
+}
+
+// extensionUnknown is the finding about an element of extensions that names none.
+func extensionUnknown(v *rule.View, n *jsonc.Node) rule.Finding {
+	if n.Text == "" || strings.ContainsAny(n.Text, "/$") && !strings.Contains(n.Text, "//marketplace.") || strings.HasSuffix(n.Text, ".vsix") {
+		return rule.Finding{}
+	}
+	if !extensionID.MatchString(n.Text) {
+		hint := "an id is PUBLISHER.NAME, such as ms-python.python"
+		if id, _, versioned := strings.Cut(n.Text, "@"); versioned {
+			hint = fmt.Sprintf("a version is three numbers; %s alone is the newest", id)
+		}
+		return v.AtValue(n, fmt.Sprintf("%q is no id of an extension", n.Text), hint)
+	}
+	id, _, _ := strings.Cut(strings.ToLower(n.Text), "@")
+	switch instead, gone := renamedExtensions()[id]; {
+	case !gone:
+		return rule.Finding{}
+	case instead == "-":
+		return v.AtValue(n, fmt.Sprintf("the Marketplace lacks %s or calls it deprecated", id), "leave it out: the editor does it by itself")
+	default:
+		return v.AtValue(n, fmt.Sprintf("the Marketplace lacks %s or calls it deprecated", id), "write "+instead)
+	}
+}
+
+// settingsUnread reports settings that do nothing, and values that they do not take. extensions is the list next to them.
+func settingsUnread(v *rule.View, settings, extensions *jsonc.Node) (out []rule.Finding) {
+	said := map[string]bool{} // of a family that is gone, one finding is enough
+	for _, m := range settings.Fields() {
+		if m.Name == "extensions" && m.Value.Kind == jsonc.Array {
+			out = append(out, v.AtName(m, `no setting is called "extensions"`, "move it one level up: customizations.vscode.extensions"))
+			continue
+		}
+		if strings.HasPrefix(m.Name, "[") { // settings of a language
+			for _, inner := range m.Value.Fields() {
+				if f := settingUnread(v, inner, extensions); f.Message != "" {
+					out = append(out, f)
+				}
+			}
+			continue
+		}
+		if f := settingUnread(v, m, extensions); f.Message != "" && !said[f.Hint] {
+			out, said[f.Hint] = append(out, f), strings.HasPrefix(f.Hint, insteadIs)
+		}
+	}
+	return out
+}
+
+const insteadIs = "instead there is "
+
+func settingUnread(v *rule.View, m jsonc.Member, extensions *jsonc.Node) rule.Finding {
+	form, known := settingForms()[m.Name]
+	if at := strings.LastIndexByte(m.Name, '.'); !known && at > 0 {
+		form = settingForms()[m.Name[:at+1]]
+	}
+	if instead, gone := strings.CutPrefix(form, "gone "); gone {
+		if m.Value.Kind == jsonc.Null {
+			return rule.Finding{}
+		}
+		return v.AtName(m, fmt.Sprintf("nothing reads the setting %s any more", m.Name), insteadIs+instead)
+	}
+	if name := settingsInLower()[strings.ToLower(m.Name)]; !known && name != "" && !strings.HasSuffix(name, ".") {
+		return v.AtName(m, fmt.Sprintf("no setting is called %q", m.Name), fmt.Sprintf("did you mean %q?", name))
+	}
+	value := m.Value
+	switch {
+	case m.Name == "editor.defaultFormatter":
+		return formatterMissing(v, value, extensions)
+	case m.Name == "editor.codeActionsOnSave":
+		for _, action := range value.Fields() {
+			if text, ok := action.Value.Str(); ok && !slices.Contains([]string{"always", "explicit", "never"}, text) {
+				return v.AtName(action, fmt.Sprintf("%s cannot be %q", action.Name, text), "accepted: explicit, always, never")
+			}
+		}
+	case form == "" || form == "-":
+		return programOfSetting(v, m)
+	case form == "bool":
+		if value.Kind == jsonc.String {
+			return v.AtName(m, fmt.Sprintf("%s is a yes or a no, not the text %q", m.Name, value.Text), "write true or false")
+		}
+	case form == "number":
+		if value.Kind == jsonc.String {
+			return v.AtName(m, fmt.Sprintf("%s is a number, not the text %q", m.Name, value.Text), "write it without quotes")
+		}
+	case value.Kind == jsonc.String:
+		accepted := strings.Fields(strings.NewReplacer(`\n`, "\n", `\r`, "\r").Replace(form))
+		if m.Name == "files.eol" { // whose values are white space
+			accepted = []string{"\n", "\r\n", "auto"}
+		}
+		if !slices.Contains(accepted, value.Text) {
+			return v.AtName(m, fmt.Sprintf("%s cannot be %q", m.Name, value.Text), "accepted: "+strings.Join(strings.Fields(form), ", "))
+		}
+	}
+	return rule.Finding{}
+}
+
+// formatters are extensions that are there to format, and come with no image.
+var formatters = strings.Fields("esbenp.prettier-vscode ms-python.black-formatter ms-python.autopep8 charliermarsh.ruff biomejs.biome " +
+	"denoland.vscode-deno foxundermoon.shell-format rvest.vs-code-prettier-eslint")
+
+// formatterMissing reports a formatter that nothing installs in the container.
+func formatterMissing(v *rule.View, value, extensions *jsonc.Node) rule.Finding {
+	id := strings.ToLower(value.TextOr(""))
+	if id == "ms-python.python" {
+		return v.AtValue(value, "the extension ms-python.python formats nothing any more",
+			"write ms-python.black-formatter, ms-python.autopep8 or charliermarsh.ruff, and list it in extensions")
+	}
+	image, known := baseimage.Of(v.BaseImage())
+	plain := known && (image.Official() || image.ForDevContainers()) && v.Build == nil && !v.HasFeatures()
+	if !plain || !slices.Contains(formatters, id) || slices.ContainsFunc(rights.Texts(extensions), func(n *jsonc.Node) bool {
+		other := strings.ToLower(n.Text)
+		return strings.HasPrefix(other, id) || strings.Contains(other, "pack") || strings.ContainsAny(other, "/$")
+	}) {
+		return rule.Finding{}
+	}
+	return v.AtValue(value, fmt.Sprintf("extensions does not list %s, so nothing formats in the container", value.Text),
+		fmt.Sprintf("add %s to customizations.vscode.extensions", jsonc.Quote(value.Text)))
+}
+
+// programOfSetting reports a setting whose value is a program that the image, taken as it is, does not have.
+func programOfSetting(v *rule.View, m jsonc.Member) rule.Finding {
+	text, ok := m.Value.Str()
+	profile := m.Name == "terminal.integrated.defaultProfile.linux"
+	if !ok || !profile && !strings.HasSuffix(m.Name, "Path") || !profile && !path.IsAbs(text) || v.Build != nil || v.HasFeatures() ||
+		v.ByCompose() || len(v.Mounts()) > 0 {
+		return rule.Finding{}
+	}
+	image, known := baseimage.Of(v.BaseImage())
+	if !known {
+		return rule.Finding{}
+	}
+	program := path.Base(text)
+	lacks := image.Lacks(program) && (profile || slices.Contains(systemPath, path.Dir(text)))
+	if strings.HasPrefix(text, "/opt/conda/") {
+		lacks, program = image.Lacks("conda"), "conda"
+	}
+	named := false
+	v.EachHookText(func(hook string) { named = named || strings.Contains(hook, program) || strings.Contains(hook, ".sh") })
+	if !lacks || named {
+		return rule.Finding{}
+	}
+	return v.AtName(m, fmt.Sprintf("%s has no %s", v.BaseImage(), text), "name a program of the image, or install this one")
+}
+
+// repositoryName is OWNER/NAME, where the name may have a *.
+var repositoryName = lazyregexp.New(`^[\w.-]+/[\w.*-]+$`)
+
+// permissions are those of a token of Codespaces (github.com/microsoft/vscode, devContainer.codespaces.schema.json).
+var permissions = strings.Fields("actions checks contents deployments discussions issues packages pages pull_requests " +
+	"repository_projects statuses workflows")
+
+// codespacesUnread reports customizations that Codespaces does not read.
+func codespacesUnread(v *rule.View, all *jsonc.Node) (out []rule.Finding) {
+	for _, m := range all.Fields() {
+		known := []string{"repositories", "openFiles", "disableAutomaticConfiguration"}
+		if best := diag.Suggest(m.Name, known); best != "" && best != m.Name {
+			out = append(out, v.AtName(m, fmt.Sprintf("Codespaces reads no customization %q", m.Name), fmt.Sprintf("did you mean %q?", best)))
+		}
+	}
+	files := all.Member("openFiles")
+	if files != nil && files.Kind != jsonc.Array {
+		out = append(out, v.AtValue(files, "openFiles is a list of files", `write ["README.md"]`))
+	}
+	for _, n := range rights.Texts(files) {
+		full := path.Join(v.Home, n.Text)
+		if v.Tree != nil && isProject(v) && !strings.Contains(n.Text, "$") && !devcontainer.LeavesTree(full) && isMissing(v, full) {
+			out = append(out, v.AtValue(n, fmt.Sprintf("there is no file %s to open", n.Text), "paths begin at the workspace's folder"))
+		}
+	}
+	repositories := all.Member("repositories")
+	if repositories != nil && repositories.Kind != jsonc.Object {
+		return append(out, v.AtValue(repositories, "repositories is an object", `write {"OWNER/NAME": {"permissions": {"contents": "read"}}}`))
+	}
+	for _, m := range repositories.Fields() {
+		granted := m.Value.Member("permissions")
+		switch {
+		case !repositoryName.MatchString(m.Name):
+			out = append(out, v.AtName(m, fmt.Sprintf("%q names no repository", m.Name), "write OWNER/NAME, or OWNER/* for all"))
+		case granted == nil && slices.ContainsFunc(m.Value.Fields(), func(f jsonc.Member) bool { return slices.Contains(permissions, f.Name) }):
+			out = append(out, v.AtName(m, fmt.Sprintf("%s gets no permission: they are not in permissions", m.Name),
+				`write {"permissions": {…}}`))
+		case granted != nil && granted.Kind == jsonc.String && granted.Text != "read-all" && granted.Text != "write-all":
+			out = append(out, v.AtValue(granted, fmt.Sprintf("permissions cannot be %q", granted.Text),
+				"accepted: read-all, write-all, or an object"))
+		}
+		for _, p := range granted.Fields() {
+			value := p.Value.TextOr("")
+			if best := diag.Suggest(p.Name, permissions); !slices.Contains(permissions, p.Name) && best != "" {
+				out = append(out, v.AtName(p, fmt.Sprintf("there is no permission %q", p.Name), fmt.Sprintf("did you mean %q?", best)))
+			} else if slices.Contains(permissions, p.Name) && value != "read" && value != "write" && !strings.Contains(value, "$") {
+				out = append(out, v.AtName(p, fmt.Sprintf("the permission %s is read or write", p.Name), `write "read" or "write"`))
+			}
+		}
+	}
+	return out
+}
