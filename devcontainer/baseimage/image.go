@@ -267,8 +267,8 @@ var lackedByDevImages = sync.OnceValue(func() map[string][]string {
 	return out
 })
 
-// forDevContainers are Microsoft's images. Their Alpine is one variant of base. Of those that are older than the repository that was
-// read less is known.
+// forDevContainers are Microsoft's images. Their Alpine is one variant of base. The repository that was read does not make
+// the older ones.
 func forDevContainers(name, tag string, older bool) (known Image, ok bool) {
 	known.Family, known.User, known.Number = Debian, "vscode", "1000"
 	switch name {
