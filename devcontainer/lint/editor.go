@@ -216,26 +216,29 @@ func formatterMissing(v *rule.View, value, extensions *jsonc.Node) rule.Finding 
 		fmt.Sprintf("add %s to customizations.vscode.extensions", jsonc.Quote(value.Text)))
 }
 
+// asItIs reports whether the container is a well-known image without anything besides.
+func asItIs(v *rule.View) bool {
+	_, known := baseimage.Of(v.BaseImage())
+	return known && v.Build == nil && !v.HasFeatures() && !v.ByCompose() && len(v.Mounts()) == 0
+}
+
 // programOfSetting reports a setting whose value is a program that the image, taken as it is, does not have.
 func programOfSetting(v *rule.View, m jsonc.Member) rule.Finding {
 	text, ok := m.Value.Str()
 	profile := m.Name == "terminal.integrated.defaultProfile.linux"
-	if !ok || !profile && !strings.HasSuffix(m.Name, "Path") || !profile && !path.IsAbs(text) || v.Build != nil || v.HasFeatures() ||
-		v.ByCompose() || len(v.Mounts()) > 0 {
+	named := profile || strings.HasSuffix(m.Name, "Path") && path.IsAbs(text)
+	if !ok || !named || !asItIs(v) {
 		return rule.Finding{}
 	}
-	image, known := baseimage.Of(v.BaseImage())
-	if !known {
-		return rule.Finding{}
-	}
+	image, _ := baseimage.Of(v.BaseImage())
 	program := path.Base(text)
 	lacks := image.Lacks(program) && (profile || slices.Contains(systemPath, path.Dir(text)))
 	if strings.HasPrefix(text, "/opt/conda/") {
 		lacks, program = image.Lacks("conda"), "conda"
 	}
-	named := false
-	v.EachHookText(func(hook string) { named = named || strings.Contains(hook, program) || strings.Contains(hook, ".sh") })
-	if !lacks || named {
+	brought := false
+	v.EachHookText(func(hook string) { brought = brought || strings.Contains(hook, program) || strings.Contains(hook, ".sh") })
+	if !lacks || brought {
 		return rule.Finding{}
 	}
 	return v.AtName(m, fmt.Sprintf("%s has no %s", v.BaseImage(), text), "name a program of the image, or install this one")
