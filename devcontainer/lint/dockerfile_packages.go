@@ -22,7 +22,7 @@ func aptInstall(cmd *shell.Command) (packages []shell.Word, ok bool) {
 	}
 	words := cmd.Operands()
 	n := slices.IndexFunc(words, func(w shell.Word) bool { return w.Text == "install" || w.Text == "dist-upgrade" || w.Text == "upgrade" })
-	if n < 0 {
+	if n < 0 || words[0].Text == "update" {
 		return nil, false
 	}
 	return words[n+1:], true

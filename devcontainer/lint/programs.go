@@ -26,6 +26,7 @@ type programs struct {
 	brought map[string]bool
 	asked   map[string]bool // scripts of hooks that were looked at
 	any     bool            // some step may have brought any program
+	vendor  bool            // its packages of nodejs are those of nodesource.com, which have npm
 	folder  string          // the WORKDIR
 }
 
@@ -77,6 +78,8 @@ func (p *programs) run(cmd *shell.Command) {
 	case cmd.Is("corepack"):
 		p.brought["pnpm"], p.brought["yarn"] = true, true
 	case cmd.Is("curl", "wget"): // a file, or what a shell makes of it
+	case cmd.Is(shell.Shells...) && fromNodeSource(cmd):
+		p.vendor = true
 	case cmd.Is(shell.Shells...):
 		_, inline := cmd.Flag("-c")
 		p.any = p.any || !inline
@@ -118,6 +121,13 @@ func installed(cmd *shell.Command) (packages []shell.Word, ok bool) {
 	return words[1:], true
 }
 
+// fromNodeSource reports whether a shell gets the script that only adds a source of packages.
+func fromNodeSource(cmd *shell.Command) bool {
+	return slices.ContainsFunc(cmd.Sources(), func(from *shell.Command) bool {
+		return slices.ContainsFunc(from.Args(), func(w shell.Word) bool { return strings.Contains(w.Text, ".nodesource.com/setup") })
+	})
+}
+
 func (p *programs) install(w shell.Word) {
 	name := strings.FieldsFunc(w.Text+"=", func(c rune) bool { return strings.ContainsRune("=~<>:@", c) })
 	if !w.Literal || len(name) == 0 {
@@ -125,6 +135,9 @@ func (p *programs) install(w shell.Word) {
 		return
 	}
 	brings, known := baseimage.Brings(p.known.Family, name[0])
+	if p.vendor && name[0] == "nodejs" {
+		brings = []string{"node", "npm", "npx", "corepack"}
+	}
 	for _, program := range brings {
 		p.brought[program] = true
 	}
@@ -205,7 +218,7 @@ func programsMissing(v *rule.View) (out []rule.Finding) {
 		}
 	}
 	if v.Build != nil && v.Build.Final != nil {
-		return append(out, missingInHooks(v, at[v.Build.Final])...)
+		return append(append(out, placedElsewhere(v)...), missingInHooks(v, at[v.Build.Final])...)
 	}
 	return append(out, missingInHooks(v, programsOf(v.BaseImage()))...)
 }
@@ -214,7 +227,7 @@ func programsMissing(v *rule.View) (out []rule.Finding) {
 func (p *programs) inherited() *programs {
 	out := &programs{brought: map[string]bool{}, asked: map[string]bool{}, folder: "/"}
 	if p != nil {
-		out.image, out.known, out.any, out.folder = p.image, p.known, p.any, p.folder
+		out.image, out.known, out.any, out.folder, out.vendor = p.image, p.known, p.any, p.folder, p.vendor
 		for name := range p.brought {
 			out.brought[name] = true
 		}

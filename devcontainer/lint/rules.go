@@ -197,6 +197,7 @@ var dockerfileRules = []rule.Rule{
 	{ID: "SBX751", Name: "root-needed", Severity: diag.SeverityError, Check: rootNeeded},
 	{ID: "SBX752", Name: "package-refused", Severity: diag.SeverityError, Check: packagesRefused},
 	{ID: "SBX753", Name: "copied-file", Severity: diag.SeverityError, Check: copiedFiles},
+	{ID: "SBX754", Name: "command-refused", Severity: diag.SeverityError, Check: commandsRefused},
 }
 
 // templateRules judge dev container Templates, Features that a repository

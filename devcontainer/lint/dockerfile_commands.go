@@ -1,0 +1,496 @@
+package lint
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/moby/buildkit/frontend/dockerfile/instructions"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/baseimage"
+	"github.com/org/claude-sandbox/devcontainer/dockerfile"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/devcontainer/shell"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
+)
+
+// atStep is a command of a step, with what stands in front of it.
+type atStep struct {
+	v       *rule.View
+	name    string // of the image at the bottom
+	image   baseimage.Image
+	stage   *dockerfile.Stage
+	step    *dockerfile.Instruction
+	history []*dockerfile.Instruction // up to the step
+	*shell.Command
+}
+
+// before reports whether one of texts stands in front of the command, in its stage or below.
+func (c *atStep) before(texts ...string) bool {
+	has := func(src string) bool {
+		return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(src, text) })
+	}
+	own := c.step.Source()
+	return has(own[:min(max(c.Words[0].Start-c.step.Start, 0), len(own))]) ||
+		slices.ContainsFunc(c.history, func(i *dockerfile.Instruction) bool { return has(i.Source()) })
+}
+
+// opaque reports whether something in front of the command may have done anything: a script, or text that nothing reads.
+func (c *atStep) opaque() bool {
+	return slices.ContainsFunc(append(c.history[:len(c.history):len(c.history)], c.step), func(i *dockerfile.Instruction) bool {
+		return i.Unread || slices.ContainsFunc(i.Commands, func(cmd *shell.Command) bool {
+			return cmd.Start < c.Start && (strings.Contains(cmd.Words[0].Text, "/") || cmd.Is(shell.Shells...) || cmd.Is("make", "ansible-playbook"))
+		})
+	})
+}
+
+// verb is the first operand.
+func (c *atStep) verb() string {
+	for _, w := range c.Args() {
+		if !strings.HasPrefix(w.Text, "-") {
+			return w.Text
+		}
+	}
+	return ""
+}
+
+func (c *atStep) official(name string) bool {
+	return c.image.Official() && (c.name == name || strings.HasPrefix(strings.TrimPrefix(strings.TrimPrefix(c.name, "docker.io/"), "library/"),
+		name+":"))
+}
+
+// refusal is why a program refuses a command; "" when it may take it.
+type refusal struct {
+	message, hint string
+	warn          bool
+}
+
+// refusing are programs, each with what says why it refuses a command.
+var refusing = map[string]func(*atStep) refusal{
+	"apt-get": aptRefuses, "apt": aptRefuses, "pip": pipRefuses, "pip3": pipRefuses, "uv": uvRefuses, "go": goRefuses,
+	"npm": lockRefuses, "pnpm": lockRefuses, "snap": snapRefuses, "systemctl": systemdRefuses, "playwright": playwrightRefuses,
+	"npx": playwrightRefuses, "adduser": adduserRefuses, "useradd": groupsRefused, "usermod": groupsRefused,
+	"docker-php-ext-install": phpRefuses, "gem": gemRefuses, "curl": curlRefuses, "chown": chownRefuses, "pacman": pacmanRefuses,
+	"chsh": shellMissing, "add-apt-repository": ppaRefuses,
+}
+
+// commandsRefused reports commands that their program refuses, or that do not do what was meant, whatever else the step does.
+func commandsRefused(v *rule.View) (out []rule.Finding) {
+	for _, s := range neededStages(v) {
+		base := s.Base()
+		image, _ := baseimage.Of(base.Image)
+		if !base.Known {
+			image = baseimage.Image{}
+		}
+		history := s.History()
+		first := len(history) - len(s.Instructions)
+		said := map[string]bool{}
+		for n, i := range s.Instructions {
+			if i.Name != "RUN" {
+				continue
+			}
+			for _, cmd := range i.Commands {
+				if slices.Contains(instructionNames, cmd.Words[0].Text) && cmd.Words[0].Text != "LABEL" && len(cmd.Words) > 1 {
+					out = append(out, v.AtWord(cmd.Words[0], fmt.Sprintf("%s is a word of the RUN above: its last line goes on", cmd.Words[0].Text),
+						`take the && or \ away from the end of the RUN`))
+					continue
+				}
+				refuses := refusing[cmd.Name()]
+				if refuses == nil || cmd.OnFailure == shell.Open || said[cmd.Name()] {
+					continue
+				}
+				c := &atStep{v, base.Image, image, s, i, history[:first+n], cmd}
+				if r := refuses(c); r.message != "" {
+					said[cmd.Name()] = true
+					f := v.AtCommand(cmd, r.message, r.hint)
+					if r.warn || cmd.OnFailure == shell.Unheard {
+						f.Severity = diag.SeverityWarning
+					}
+					out = append(out, f)
+				}
+			}
+		}
+	}
+	return append(out, notExecutable(v)...)
+}
+
+// aptRefuses is about words of a second command, without && between them.
+func aptRefuses(c *atStep) refusal {
+	for n, w := range c.Args() {
+		second := w.Text == "apt-get" || w.Text == "apt" || c.verb() == "update" && w.Text == "install"
+		if n > 0 && second && c.Wrapped == "" {
+			return refusal{message: fmt.Sprintf("%s is a word of the command in front of it, and no command", w.Text),
+				hint: "write && between the commands"}
+		}
+	}
+	return refusal{}
+}
+
+func pipRefuses(c *atStep) refusal {
+	_, breaks := c.Flag("--break-system-packages")
+	old := slices.Contains([]string{"10", "11", "18.04", "20.04", "22.04"}, c.image.Release)
+	if breaks && old && c.image.Lacks("pip3") && !c.before("get-pip", "install --upgrade pip", "install -U pip", "venv", "conda", "pyenv") {
+		return refusal{message: fmt.Sprintf("pip of %s has no option --break-system-packages", c.name), hint: "leave it out"}
+	}
+	return nativeRefused(c)
+}
+
+// fromSource are packages that come as source alone, and need a compiler, by the program that installs them (PyPI and RubyGems,
+// November 2026).
+var fromSource = map[string][]string{
+	"pip": {"psycopg2", "mysqlclient", "uwsgi", "pycairo", "python-ldap", "pygraphviz", "dbus-python", "pycups", "pylibmc"},
+	"gem": {"rails", "puma", "jekyll", "pg", "mysql2", "bcrypt", "nio4r", "bootsnap", "unf_ext", "eventmachine"},
+}
+
+// nativeRefused is about packages that come as source, in an image without a compiler.
+func nativeRefused(c *atStep) refusal {
+	language, kind := "python", "pip"
+	if c.Is("gem") {
+		language, kind = "ruby", "gem"
+	}
+	if c.verb() != "install" || !c.official(language) || !c.image.Lacks("g++") || c.opaque() ||
+		c.before("gcc", "build-essential", "build-base", "clang", "g++", "alpine-sdk", "--from", "--mount", "build-dep") {
+		return refusal{}
+	}
+	names := c.Operands()
+	if list, ok := c.Value("-r", "--requirement"); ok {
+		names = append(names, listedIn(c, list.Text)...)
+	}
+	for _, w := range names {
+		name := strings.FieldsFunc(strings.ToLower(w.Text)+"=", func(r rune) bool { return strings.ContainsRune("[<>=~!;@ ", r) })
+		if len(name) > 0 && slices.Contains(fromSource[kind], name[0]) {
+			r := refusal{message: fmt.Sprintf("%s comes as source, and %s has no compiler", name[0], c.name),
+				hint: "install a compiler and the libraries above, or take the image without slim or alpine", warn: c.image.Family != baseimage.Debian}
+			if name[0] == "psycopg2" {
+				r.hint = "install psycopg2-binary, which is compiled; or a compiler and libpq-dev above"
+			}
+			return r
+		}
+	}
+	return refusal{}
+}
+
+func gemRefuses(c *atStep) refusal { return nativeRefused(c) }
+
+// listedIn returns the lines of a list of packages that a COPY of the stage brings.
+func listedIn(c *atStep, name string) (out []shell.Word) {
+	context, known := buildContext(c.v)
+	if !known {
+		return nil
+	}
+	folder := "/"
+	for _, i := range c.history {
+		folder = workdirAfter(folder, i)
+		copied, ok := i.Command.(*instructions.CopyCommand)
+		if !ok || copied.From != "" {
+			continue
+		}
+		for _, source := range copied.SourcePaths {
+			if path.Base(source) != path.Base(name) || strings.ContainsAny(source, "$*?[") {
+				continue
+			}
+			src, _ := c.v.Tree.Read(path.Join(context, path.Clean("/"+source)))
+			for line := range strings.Lines(string(src)) {
+				if text := strings.TrimSpace(line); text != "" && text[0] != '#' && text[0] != '-' {
+					out = append(out, shell.Word{Text: text})
+				}
+			}
+		}
+	}
+	return out
+}
+
+func uvRefuses(c *atStep) refusal {
+	words := c.Operands()
+	if len(words) < 2 {
+		return refusal{}
+	}
+	switch first, second := words[0].Text, words[1].Text; {
+	case first == "pip" && (second == "install" || second == "sync"):
+		elsewhere := hasFlag(c.Command, "--system", "--python", "-p", "--target", "-t", "--prefix")
+		if elsewhere || !c.image.Official() || c.opaque() || c.before("venv", "VIRTUAL_ENV", "UV_", "conda") {
+			return refusal{}
+		}
+		return refusal{message: "uv pip installs into a virtual environment, and there is none",
+			hint: "add --system, or write ENV UV_SYSTEM_PYTHON=1 above; or make one with uv venv"}
+	case first == "tool" && second == "install" && len(words) > 3 && len(words) == len(c.Args()):
+		return refusal{message: "uv tool install takes one package", hint: "write it once for each package"}
+	}
+	return refusal{}
+}
+
+// goRefuses is about packages outside of a module.
+func goRefuses(c *atStep) refusal {
+	words := c.Operands()
+	if len(words) < 2 || !c.official("golang") || c.opaque() ||
+		c.before("go mod init", "git clone", "go.mod", "GO111MODULE", "COPY ", "ADD ", "--mount", "cd ", "tar ") {
+		return refusal{}
+	}
+	version := lazyVersion.FindStringSubmatch(c.name)
+	minor := 99
+	if version != nil {
+		minor, _ = strconv.Atoi(version[1])
+	}
+	remote := slices.ContainsFunc(words[1:], func(w shell.Word) bool {
+		host, _, slash := strings.Cut(w.Text, "/")
+		return slash && strings.Contains(host, ".") && host[0] != '.'
+	})
+	at := slices.ContainsFunc(words[1:], func(w shell.Word) bool { return strings.Contains(w.Text, "@") })
+	switch {
+	case !remote || minor < 18:
+	case words[0].Text == "get":
+		return refusal{message: "go get works inside of a module alone, and there is no go.mod", hint: "write go install PACKAGE@latest"}
+	case words[0].Text == "install" && !at:
+		return refusal{message: "outside of a module go install wants a version", hint: "write @latest, or a version, behind the package"}
+	}
+	return refusal{}
+}
+
+var lazyVersion = lazyregexp.New(`:1\.(\d+)`)
+
+// locks are the files that a package manager wants, by the words of the command that wants them.
+var locks = map[string][]string{"npm ci": {"package-lock.json", "npm-shrinkwrap.json"}, "pnpm --frozen-lockfile": {"pnpm-lock.yaml"}}
+
+// lockRefuses is about a lock that no COPY brings, next to a package.json that one brings.
+func lockRefuses(c *atStep) refusal {
+	key := c.Name() + " " + c.verb()
+	if c.Is("pnpm") && hasFlag(c.Command, "--frozen-lockfile") {
+		key = "pnpm --frozen-lockfile"
+	}
+	wanted := locks[key]
+	context, known := buildContext(c.v)
+	if wanted == nil || !known || hasFlag(c.Command, inAnother...) || strings.Contains(c.step.Source(), "--mount") {
+		return refusal{}
+	}
+	if c.opaque() || c.before("npm i", "npm pkg", "git clone", "curl", "wget", "ADD ", "--from", "npx ", "cd ", " init", "--mount") {
+		return refusal{}
+	}
+	list := false
+	for _, i := range c.history {
+		copied, ok := i.Command.(*instructions.CopyCommand)
+		if !ok {
+			continue
+		}
+		if len(copied.SourceContents) > 0 || copied.Parents {
+			return refusal{}
+		}
+		for _, written := range copied.SourcePaths {
+			source := path.Clean("/" + i.Expand(written))
+			if strings.Contains(source, "$") || strings.ContainsAny(path.Dir(source), "*?[") {
+				return refusal{}
+			}
+			for _, name := range append([]string{"package.json"}, wanted...) {
+				full := path.Join(context, path.Dir(source), name)
+				match, _ := path.Match(path.Base(source), name)
+				if !match {
+					full = path.Join(context, source, name)
+				}
+				there := c.v.Tree.Kind(full) == devcontainer.File
+				if there && name != "package.json" {
+					return refusal{}
+				}
+				list = list || there
+			}
+		}
+	}
+	if !list {
+		return refusal{} // SBX753 is about that
+	}
+	return refusal{message: fmt.Sprintf("%s wants %s, and no COPY brings one", c.Name()+" "+c.verb(), wanted[0]),
+		hint: fmt.Sprintf("bring it, too; or write %s install", c.Name())}
+}
+
+func snapRefuses(c *atStep) refusal {
+	if c.verb() != "install" {
+		return refusal{}
+	}
+	return refusal{message: "snap talks to a service, which does not run while an image is built", hint: "install the program in another way"}
+}
+
+// systemdRefuses is about services, in the middle of a step; at its end SBX734 says it.
+func systemdRefuses(c *atStep) refusal {
+	_, now := c.Flag("--now")
+	if now || slices.Contains([]string{"start", "restart"}, c.verb()) && c.End < end(c.step) {
+		return refusal{message: "no systemd runs while an image is built",
+			hint: "start it in postStartCommand by its own program, or in the image's entrypoint"}
+	}
+	return refusal{}
+}
+
+func playwrightRefuses(c *atStep) refusal {
+	words := joinedWords(c.Command)
+	if c.image.Family != baseimage.Alpine || !strings.Contains(words, "playwright") || !strings.Contains(words, " install") {
+		return refusal{}
+	}
+	return refusal{message: "Playwright's browsers need glibc, and Alpine has musl", hint: "take an image of Debian or Ubuntu", warn: true}
+}
+
+func adduserRefuses(c *atStep) refusal {
+	if w, ok := c.Flag("--disabled-password", "--gecos", "--ingroup", "-D"); ok && c.image.Family == baseimage.RedHat {
+		return refusal{message: fmt.Sprintf("adduser of %s is useradd, and has no option %s", c.name, w.Text),
+			hint: "write useradd --create-home NAME", warn: true}
+	}
+	return refusal{}
+}
+
+// ofOtherFamilies are groups that one family's images have and others lack.
+var ofOtherFamilies = map[baseimage.Family]string{baseimage.Debian: "wheel", baseimage.RedHat: "sudo", baseimage.Alpine: "sudo"}
+
+// groupsRefused is about a user's groups, and about its shell.
+func groupsRefused(c *atStep) refusal {
+	groups, given := c.Value("-G", "-aG", "--groups")
+	group := ofOtherFamilies[c.image.Family]
+	if given && c.image.Official() && slices.Contains(strings.Split(groups.Text, ","), group) && !c.opaque() &&
+		!c.before("groupadd", "addgroup", "/etc/group", " sudo") {
+		hint := map[string]string{"wheel": "Debian and Ubuntu call it sudo", "sudo": "there the group is called wheel"}[group]
+		return refusal{message: fmt.Sprintf("%s has no group %s, and %s fails", c.name, group, c.Name()), hint: hint,
+			warn: c.image.Family != baseimage.Debian}
+	}
+	return shellMissing(c)
+}
+
+// shellMissing is about a login shell that the image lacks: the account's terminals do not start.
+func shellMissing(c *atStep) refusal {
+	given, ok := c.Value("-s", "--shell", "-ms")
+	if !ok || !path.IsAbs(given.Text) || !c.image.Lacks(path.Base(given.Text)) || c.opaque() || c.v.HasFeatures() {
+		return refusal{}
+	}
+	name := path.Base(given.Text)
+	for _, i := range c.v.Build.History() {
+		for _, cmd := range i.Commands {
+			if cmd != c.Command && slices.ContainsFunc(cmd.Args(), func(w shell.Word) bool { return names(w.Text, name) }) &&
+				!cmd.Is("useradd", "usermod", "adduser", "chsh", "sed") {
+				return refusal{}
+			}
+		}
+	}
+	return refusal{message: fmt.Sprintf("%s has no %s, and nothing installs it: no terminal of this user starts", c.name, name),
+		hint: "install " + name, warn: true}
+}
+
+// phpNeeds are the libraries that extensions of PHP are built with, by the part that is in the names of their packages.
+var phpNeeds = map[string][]string{"zip": {"libzip"}, "gd": {"libpng"}, "intl": {"icu"}, "pgsql": {"libpq", "postgresql"},
+	"pdo_pgsql": {"libpq", "postgresql"}, "soap": {"libxml2"}, "xsl": {"libxslt"}, "gmp": {"gmp"}, "bz2": {"bz2", "bzip2"}, "ldap": {"ldap"},
+	"tidy": {"tidy"}, "snmp": {"snmp"}, "ffi": {"libffi"}}
+
+func phpRefuses(c *atStep) refusal {
+	if !c.official("php") || c.opaque() || c.before("--from", "install-php-extensions", "$PHPIZE", "ADD ") && c.before("--from",
+		"install-php-extensions") {
+		return refusal{}
+	}
+	for _, w := range c.Args() {
+		if needs := phpNeeds[w.Text]; needs != nil && !c.before(needs...) {
+			return refusal{message: fmt.Sprintf("the extension %s is built with %s, which %s lacks", w.Text, needs[0], c.name),
+				hint: "install the library with its headers above"}
+		}
+	}
+	return refusal{}
+}
+
+// moved are addresses that answer with another one.
+var moved = lazyregexp.New(`^https?://github\.com/[^/]+/[^/]+/(releases/(latest/)?download|archive|raw)/`)
+
+func curlRefuses(c *atStep) refusal {
+	if hasFlag(c.Command, "-L", "--location", "--location-trusted") || c.before(".curlrc") {
+		return refusal{}
+	}
+	for _, w := range c.Args() {
+		if moved.MatchString(w.Text) {
+			return refusal{message: "GitHub answers with another address, which curl follows with -L alone", hint: "add -L", warn: true}
+		}
+	}
+	return refusal{}
+}
+
+// chownRefuses is about a user that a step below makes.
+func chownRefuses(c *atStep) refusal {
+	words := c.Operands()
+	if len(words) < 2 || !c.image.Official() || strings.ContainsAny(words[0].Text, "$0123456789") {
+		return refusal{}
+	}
+	user, _, _ := strings.Cut(words[0].Text, ":")
+	if has, sure := c.image.HasUser(user); has || !sure || user == "" || c.opaque() || mentioned(c.history, user) {
+		return refusal{}
+	}
+	own := c.step.Source()
+	if names(own[:min(max(c.Words[0].Start-c.step.Start, 0), len(own))], user) {
+		return refusal{}
+	}
+	for _, i := range c.stage.Instructions {
+		for _, cmd := range i.Commands {
+			if kind, name, _, ok := making(cmd); ok && kind == "user" && name.Text == user && cmd.Start > c.Start {
+				return refusal{message: fmt.Sprintf("no user is called %s yet: a step below makes it", user), hint: "make the user first"}
+			}
+		}
+	}
+	return refusal{}
+}
+
+// pacmanRefuses is about the lists, which the image of Arch Linux does not have.
+func pacmanRefuses(c *atStep) refusal {
+	w, syncs := c.Flag("-S")
+	if !syncs || !strings.HasPrefix(c.name, "archlinux") {
+		return refusal{}
+	}
+	if !hasFlag(c.Command, "--noconfirm") && len(c.From) == 0 {
+		return refusal{message: "pacman asks before it installs", hint: "add --noconfirm", warn: true}
+	}
+	if !strings.Contains(w.Text, "y") && !c.before("pacman -Sy") {
+		return refusal{message: "the image has no package lists yet, so the packages are not found", hint: "write pacman -Syu", warn: true}
+	}
+	return refusal{}
+}
+
+func ppaRefuses(c *atStep) refusal {
+	ppa := slices.ContainsFunc(c.Args(), func(w shell.Word) bool { return strings.HasPrefix(w.Text, "ppa:") })
+	if !ppa || c.image.Family != baseimage.Debian || c.image.Ubuntu || !c.image.Official() || c.image.Release == "" {
+		return refusal{}
+	}
+	return refusal{message: fmt.Sprintf("a PPA has packages of Ubuntu, and %s is Debian", c.name),
+		hint: "take an image of Ubuntu, or another source of the package", warn: true}
+}
+
+// inPath are folders whose programs are called by their name.
+var inPath = []string{"/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"}
+
+// notExecutable reports programs that a step saves and that a later command runs, with nothing between that makes them
+// executable.
+func notExecutable(v *rule.View) (out []rule.Finding) {
+	for _, s := range neededStages(v) {
+		saved := map[string]string{} // by the word that runs it
+		for _, i := range s.Instructions {
+			if i.Name != "RUN" {
+				continue
+			}
+			for _, cmd := range i.Commands {
+				word := cmd.Words[0].Text
+				switch {
+				case cmd.Is("curl", "wget"):
+					for _, name := range savedAs(cmd) {
+						if name = path.Clean(name); !path.IsAbs(name) || strings.ContainsAny(name, "$*") || path.Ext(name) != "" {
+							continue
+						}
+						saved[name] = name
+						if slices.Contains(inPath, path.Dir(name)) {
+							saved[path.Base(name)] = name
+						}
+					}
+				case saved[word] != "" && cmd.OnFailure == shell.Ends:
+					out = append(out, v.AtWord(cmd.Words[0], fmt.Sprintf("%s is not executable: a file that was fetched is none", saved[word]),
+						fmt.Sprintf("write chmod +x %s in front", saved[word])))
+					clear(saved)
+				case len(saved) > 0 && !cmd.Is("echo", "mkdir", "apt-get", "cd", "set", "export"):
+					clear(saved)
+				}
+			}
+			if i.Unread {
+				clear(saved)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,100 @@
+package lint_test
+
+import "testing"
+
+// apt is the beginning of a step that installs packages of Debian.
+const apt = "RUN apt-get update && apt-get install -y "
+
+const (
+	fetchedGo = "FROM debian:12\n" + apt + "curl\nRUN curl -fsSL https://go.dev/dl/go1.24.0.linux-amd64.tar.gz | tar -C /usr/local -xz\n"
+	vscodeIn  = `{"build": {"dockerfile": "Dockerfile"}}` + "\n-- .devcontainer/Dockerfile --\n" +
+		"FROM mcr.microsoft.com/devcontainers/base:bookworm\nUSER vscode\n"
+)
+
+// writtenDocker are mistakes of Dockerfiles that were written without a look at the rules.
+var writtenDocker = []pair{
+	// Commands that their program refuses.
+	{"words of a second command", `error SBX754 apt-get`, "FROM debian:12\nRUN apt-get update \\\n    apt-get install -y git\n",
+		"FROM debian:12\nRUN apt-get update \\\n  && apt-get install -y git\n"},
+	{"instruction in a step", `error SBX754 WORKDIR`, "FROM debian:12\n" + apt + "git && \\\n\nWORKDIR /app\n",
+		"FROM debian:12\n" + apt + "git\n\nWORKDIR /app\n"},
+	{"option of a newer pip", `error SBX754 pip3`,
+		"FROM ubuntu:22.04\n" + apt + "python3-pip\nRUN pip3 install --break-system-packages flask\n",
+		"FROM ubuntu:24.04\n" + apt + "python3-pip\nRUN pip3 install --break-system-packages flask\n"},
+	{"uv without an environment", `error SBX754 uv`, "FROM python:3.12\nRUN pip install uv\nRUN uv pip install flask\n",
+		"FROM python:3.12\nRUN pip install uv\nENV UV_SYSTEM_PYTHON=1\nRUN uv pip install flask\n"},
+	{"two tools of uv", `error SBX754 uv`, "FROM python:3.12\nRUN pip install uv && uv tool install ruff black\n",
+		"FROM python:3.12\nRUN pip install uv && uv tool install ruff --with black\n"},
+	{"go get without a module", `error SBX754 go`, "FROM golang:1.23\nRUN go get golang.org/x/tools/gopls\n",
+		"FROM golang:1.23\nRUN go install golang.org/x/tools/gopls@latest\n"},
+	{"go install without a version", `error SBX754 go`, "FROM golang:1.23\nRUN go install golang.org/x/tools/gopls\n",
+		"FROM golang:1.23\nRUN go mod init x && go get golang.org/x/tools/gopls && go install golang.org/x/tools/gopls\n"},
+	{"lock that is not brought", `error SBX754 npm`, "FROM node:20\nWORKDIR /app\nCOPY package.json ./\nRUN npm ci\n" +
+		"-- .devcontainer/package.json --\n{}\n-- .devcontainer/package-lock.json --\n{}\n",
+		"FROM node:20\nWORKDIR /app\nCOPY package*.json ./\nRUN npm ci\n" +
+			"-- .devcontainer/package.json --\n{}\n-- .devcontainer/package-lock.json --\n{}\n"},
+	{"lock that the whole folder has", `error SBX754 npm`, "FROM node:20\nWORKDIR /app\nCOPY . ./\nRUN npm ci\n" +
+		"-- .devcontainer/package.json --\n{}\n", "FROM node:20\nWORKDIR /app\nCOPY . ./\nRUN npm ci\n" +
+		"-- .devcontainer/package.json --\n{}\n-- .devcontainer/npm-shrinkwrap.json --\n{}\n"},
+	{"snap in a build", `error SBX754 snap`, "FROM ubuntu:24.04\n" + apt + "snapd && snap install kubectl\n",
+		"FROM ubuntu:24.04\n" + apt + "snapd\n"},
+	{"service in a build", `error SBX754 systemctl`, "FROM ubuntu:24.04\n" + apt + "nginx && systemctl enable --now nginx\n",
+		"FROM ubuntu:24.04\n" + apt + "nginx systemd && systemctl enable nginx\n"},
+	{"browsers on Alpine", `warning SBX754 npx`, "FROM node:22-alpine\nRUN npx -y playwright install chromium\n",
+		"FROM node:22\nRUN npx -y playwright install --with-deps chromium\n"},
+	{"options of another adduser", `warning SBX754 adduser`, "FROM fedora:42\nRUN adduser --disabled-password --gecos \"\" dev\n",
+		"FROM fedora:42\nRUN adduser dev\n"},
+	{"group of another family", `warning SBX754 useradd`, "FROM fedora:42\nRUN useradd -m -G sudo dev\n",
+		"FROM fedora:42\nRUN useradd -m -G wheel dev\n"},
+	{"group of Red Hat", `error SBX754 useradd`, "FROM debian:12\nRUN useradd -m -G wheel dev\n",
+		"FROM debian:12\nRUN useradd -m -G sudo dev\n"},
+	{"login shell that is not there", `warning SBX754 useradd`, "FROM debian:12\nRUN useradd -m -s /bin/zsh dev\n",
+		"FROM debian:12\n" + apt + "zsh\nRUN useradd -m -s /bin/zsh dev\n"},
+	{"login shell that is not there, by chsh", `warning SBX754 chsh`, "FROM debian:12\nRUN chsh -s /bin/zsh\n",
+		"FROM debian:12\nRUN chsh -s /bin/bash\n"},
+	{"library of an extension", `error SBX754 docker-php-ext-install`, "FROM php:8.3\nRUN docker-php-ext-install pdo_mysql zip\n",
+		"FROM php:8.3\n" + apt + "libzip-dev && docker-php-ext-install pdo_mysql zip\n"},
+	{"package that comes as source", `error SBX754 pip`, "FROM python:3.12-slim\nRUN pip install psycopg2\n",
+		"FROM python:3.12-slim\nRUN pip install psycopg2-binary\n"},
+	{"package of a list that comes as source", `error SBX754 pip`, "FROM python:3.12-slim\nCOPY requirements.txt /tmp/\n" +
+		"RUN pip install -r /tmp/requirements.txt\n-- .devcontainer/requirements.txt --\nflask\nmysqlclient==2.2\n",
+		"FROM python:3.12\nCOPY requirements.txt /tmp/\n" +
+			"RUN pip install -r /tmp/requirements.txt\n-- .devcontainer/requirements.txt --\nflask\nmysqlclient==2.2\n"},
+	{"gem that comes as source", `error SBX754 gem`, "FROM ruby:3.4-slim\nRUN gem install rails\n",
+		"FROM ruby:3.4-slim\n" + apt + "build-essential\nRUN gem install rails\n"},
+	{"address that moved", `warning SBX754 curl`,
+		"FROM golang:1.24\nRUN curl -o /tmp/x.tgz https://github.com/a/b/releases/download/v1/x.tgz && tar xzf /tmp/x.tgz\n",
+		"FROM golang:1.24\nRUN curl -fsSLo /tmp/x.tgz https://github.com/a/b/releases/download/v1/x.tgz && tar xzf /tmp/x.tgz\n"},
+	{"owner that a step below makes", `error SBX754 chown`, "FROM debian:12\nRUN mkdir /app && chown -R dev:dev /app\nRUN useradd -m dev\n",
+		"FROM debian:12\nRUN useradd -m dev\nRUN mkdir /app && chown -R dev:dev /app\n"},
+	{"question of pacman", `warning SBX754 pacman`, "FROM archlinux:base\nRUN pacman -Syu git\n",
+		"FROM archlinux:base\nRUN pacman -Syu --noconfirm git\n"},
+	{"lists of pacman", `warning SBX754 pacman`, "FROM archlinux:base\nRUN pacman -S --noconfirm git\n",
+		"FROM archlinux:base\nRUN pacman -Sy --noconfirm && pacman -S --noconfirm git\n"},
+	{"PPA on Debian", `warning SBX754 add-apt-repository`,
+		"FROM debian:12\n" + apt + "software-properties-common && add-apt-repository -y ppa:deadsnakes/ppa\n",
+		"FROM ubuntu:22.04\n" + apt + "software-properties-common && add-apt-repository -y ppa:deadsnakes/ppa\n"},
+	{"program that was fetched", `error SBX754 yq`,
+		"FROM golang:1.24\nRUN curl -fsSL -o /usr/local/bin/yq https://example.com/yq\nRUN yq --version\n",
+		"FROM golang:1.24\nRUN curl -fsSL -o /usr/local/bin/yq https://example.com/yq && chmod +x /usr/local/bin/yq\nRUN yq --version\n"},
+	// Programs that are not found.
+	{"cargo outside of PATH", `error SBX749 cargo`, "FROM python:3.12\nRUN curl -sSf https://sh.rustup.rs | sh\nRUN cargo install just\n",
+		"FROM python:3.12\nRUN curl -sSf https://sh.rustup.rs | sh\nENV PATH=/root/.cargo/bin:$PATH\nRUN cargo install just\n"},
+	{"uv outside of PATH", `error SBX749 uv`, "FROM python:3.12\nRUN curl -LsSf https://astral.sh/uv/install.sh | sh\nRUN uv sync\n",
+		"FROM python:3.12\nRUN curl -LsSf https://astral.sh/uv/install.sh | env UV_INSTALL_DIR=/usr/local/bin sh\nRUN uv sync\n"},
+	{"uv outside of PATH of another image", `warning SBX749 uv`,
+		"FROM mcr.microsoft.com/devcontainers/base:bookworm\nRUN curl -LsSf https://astral.sh/uv/install.sh | sh && uv python install 3.12\n",
+		"FROM mcr.microsoft.com/devcontainers/base:bookworm\nRUN curl -LsSf https://astral.sh/uv/install.sh | sh && " +
+			". ~/.local/bin/env && uv python install 3.12\n"},
+	{"Go outside of PATH", `error SBX749 go`, fetchedGo + "RUN go version\n", fetchedGo + "RUN /usr/local/go/bin/go version\n"},
+	{"tool of dotnet outside of PATH", `warning SBX749 dotnet-ef`,
+		"FROM mcr.microsoft.com/dotnet/sdk:9.0\nRUN dotnet tool install -g dotnet-ef\nRUN dotnet-ef --version\n",
+		"FROM mcr.microsoft.com/dotnet/sdk:9.0\nRUN dotnet tool install -g dotnet-ef\nRUN dotnet --version\n"},
+	{"npm without its package", `error SBX749 npm`, "FROM debian:12\n" + apt + "curl\n" +
+		"RUN curl -fsSL https://deb.nodesource.com/setup_22.x | bash -\nRUN npm i -g yarn\n", "FROM debian:12\n" + apt + "curl\n" +
+		"RUN curl -fsSL https://deb.nodesource.com/setup_22.x | bash -\nRUN apt-get install -y nodejs\nRUN npm i -g yarn\n"},
+	{"PATH below the home folder of root", `warning SBX747 /root/.cargo/bin`,
+		vscodeIn + "ENV PATH=/root/.cargo/bin:$PATH\n", vscodeIn + "ENV PATH=/home/vscode/.cargo/bin:$PATH\n"},
+}
+
+func TestWrittenDocker(t *testing.T) { testPairs(t, writtenDocker) }
