@@ -2,6 +2,7 @@ package dockerfile
 
 import (
 	"bytes"
+	"iter"
 	"slices"
 	"strings"
 	"unicode"
@@ -11,65 +12,60 @@ import (
 )
 
 // nodes reads a file with BuildKit's parser. That parser tries a regular expression at each byte of each line, to see
-// whether the line goes on, although the text of a RUN means nothing to it, and such texts are most of a file. So the
-// parser gets a letter in the place of each, and the text is put into the node that the parser makes. A test compares
-// the nodes with those of the file as it is.
+// whether the line goes on, although most instructions are one text or words between blanks. So the nodes of those are
+// made here, and the parser gets the rest. A test compares the nodes with those of the file as it is, without the
+// comments above them, which mean something only where one is a "# check=".
 func nodes(src []byte) (*parser.Result, error) {
 	short := abridge(src)
+	if len(short.plain) == 0 {
+		return parser.Parse(bytes.NewReader(src))
+	}
 	result, err := parser.Parse(bytes.NewReader(short.src))
 	if err != nil {
 		return parser.Parse(bytes.NewReader(src)) // what it says may quote the file
 	}
 	for _, node := range result.AST.Children {
-		r, ok := short.runs[node.StartLine]
 		node.StartLine, node.EndLine = short.lines[node.StartLine], short.lines[node.EndLine]
-		if ok {
-			node.Original, node.Next.Value, node.EndLine = r.line, r.text, node.StartLine+r.lines-1
-		}
-		result.AST.EndLine = node.EndLine
+		node.PrevComment = nil
 	}
-	result.AST.StartLine = result.AST.Children[0].StartLine
 	for _, w := range result.Warnings {
 		w.Location.Start.Line, w.Location.End.Line = short.lines[w.Location.Start.Line], short.lines[w.Location.End.Line]
 	}
+	all := append(result.AST.Children, short.plain...)
+	slices.SortFunc(all, func(a, b *parser.Node) int { return a.StartLine - b.StartLine })
+	result.AST.Children, result.AST.StartLine, result.AST.EndLine = all, all[0].StartLine, all[len(all)-1].EndLine
 	return result, nil
 }
 
-// abridged is a file with a letter in the place of the text of each RUN that is plain.
+// abridged is a file without the instructions that are plain, and without the comments and blank lines between instructions.
 type abridged struct {
 	src   []byte
-	lines []int       // where its lines stand in the whole file, from 1
-	runs  map[int]run // by their line
+	lines []int // where its lines stand in the whole file, from 1
+	plain []*parser.Node
 }
 
-// run is a RUN whose text the parser does not get.
-type run struct {
-	line  string // the whole instruction in one line
-	name  string // as it is written
-	text  string // behind the name
-	lines int
-}
-
-// abridge shortens a file. A RUN with flags, an array or a blank line inside stays as it is, and so does all that
-// follows where a here-document may begin.
+// abridge shortens a file. All that follows where a here-document may begin stays as it is.
 func abridge(src []byte) abridged {
-	out := abridged{src: make([]byte, 0, len(src)), lines: make([]int, 1, 64), runs: map[int]run{}}
-	plainFile := !bytes.HasPrefix(src, []byte(byteOrderMark)) && !mayDirect(src, "escape")
+	out := abridged{src: make([]byte, 0, len(src)), lines: make([]int, 1, 64)}
+	if bytes.HasPrefix(src, []byte(byteOrderMark)) || mayDirect(src, "escape") || bytes.Contains(src, []byte("check=")) {
+		return out
+	}
+	short, top := true, true
 	for number := 1; len(src) > 0; {
-		raw, joined, lines, plain := src, []byte(nil), bytes.Count(src, []byte("\n"))+1, false
-		if plainFile {
-			raw, joined, lines, plain = cutInstruction(src)
+		raw, joined, lines, whole := src, []byte(nil), bytes.Count(src, []byte("\n"))+1, false
+		if short {
+			raw, joined, lines, whole = cutInstruction(src)
 		}
 		if bytes.Contains(joined, []byte("<<")) {
-			plainFile = false
+			short = false
 			continue
 		}
-		if r, ok := plainRun(joined); ok && plain {
-			r.lines = lines
-			out.runs[len(out.lines)] = r
-			out.src = append(append(out.src, r.name...), " x\n"...)
-			out.lines = append(out.lines, number)
-		} else {
+		top = top && len(joined) == 0
+		keep := len(joined) > 0 || !short || top && bytes.IndexByte(raw, '=') >= 0 // a directive, perhaps
+		if node := plainNode(joined); node != nil && whole {
+			node.StartLine, node.EndLine = number, number+lines-1
+			out.plain = append(out.plain, node)
+		} else if keep {
 			out.src = append(out.src, raw...)
 			for n := range lines {
 				out.lines = append(out.lines, number+n)
@@ -123,16 +119,60 @@ func continued(line []byte) (text []byte, goesOn bool) {
 	return line, false
 }
 
-// plainRun reads an instruction in one line; ok says that it is a RUN that gives a shell a text, without flags.
-func plainRun(joined []byte) (r run, ok bool) {
-	const blanks = "\t\v\f\r "
-	words := bytes.TrimSpace(joined)
-	if len(words) < 5 || !bytes.EqualFold(words[:3], []byte("RUN")) || strings.IndexByte(blanks, words[3]) < 0 {
-		return r, false
+// What the parser takes the arguments of an instruction for, unless they begin with a flag or an array: one text, words,
+// or words NAME=VALUE, which may have quotes.
+var (
+	takeText  = []string{"RUN", "CMD", "ENTRYPOINT", "USER", "WORKDIR"}
+	takeWords = []string{"COPY", "ADD", "EXPOSE", "VOLUME"}
+	takePairs = []string{"ENV", "LABEL", "ARG"}
+)
+
+// plainNode is the parser's node of an instruction in one line, without its lines; nil for one that only the parser reads.
+func plainNode(joined []byte) *parser.Node {
+	line := string(joined)
+	words := strings.TrimSpace(line)
+	end := strings.IndexFunc(words, isBlank)
+	if end < 0 {
+		return nil
 	}
-	r.line = string(joined)
-	line := strings.TrimSpace(r.line)
-	r.name, r.text = line[:3], strings.TrimLeft(line[3:], blanks)
-	first := r.text[0]
-	return r, ' ' < first && first < utf8.RuneSelf && first != '[' && !strings.HasPrefix(r.text, "--")
+	name, text := words[:end], strings.TrimLeftFunc(words[end:], isBlank)
+	if first := text[0]; first <= ' ' || first >= utf8.RuneSelf || first == '[' || strings.HasPrefix(text, "--") {
+		return nil
+	}
+	is := func(known string) bool { return strings.EqualFold(name, known) }
+	node := &parser.Node{Value: name, Original: line, Flags: []string{}}
+	switch {
+	case slices.ContainsFunc(takeText, is):
+		node.Next = &parser.Node{Value: text}
+	case slices.ContainsFunc(takeWords, is):
+		chain(node, strings.FieldsFuncSeq(text, isBlank))
+	case slices.ContainsFunc(takePairs, is) && !strings.ContainsAny(text, `\'`):
+		var parts []string
+		for word := range strings.FieldsSeq(text) {
+			key, value, ok := strings.Cut(word, "=")
+			if !ok || strings.Count(word, `"`)%2 != 0 {
+				return nil
+			}
+			if is("ARG") {
+				parts = append(parts, word)
+			} else {
+				parts = append(parts, key, value, "=")
+			}
+		}
+		chain(node, slices.Values(parts))
+	default:
+		return nil
+	}
+	return node
 }
+
+// chain hangs words behind a node.
+func chain(node *parser.Node, words iter.Seq[string]) {
+	for word := range words {
+		node.Next = &parser.Node{Value: word}
+		node = node.Next
+	}
+}
+
+// isBlank reports whether words end at a character.
+func isBlank(c rune) bool { return strings.ContainsRune("\t\v\f\r ", c) }
