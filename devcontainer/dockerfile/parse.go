@@ -83,7 +83,6 @@ type reader struct {
 	// histories are the bytes that stages may take over.
 	histories *budget.Budget
 	checks    *checker
-	shell     shell.Reader
 	// headless says that something stands before the first FROM, which is said once.
 	headless bool
 	read     []*Instruction // that BuildKit takes
@@ -365,7 +364,7 @@ func (p *reader) run(i *Instruction, line instructions.ShellDependantCmdLine, fl
 	if i.Name == "RUN" {
 		i.script, i.scriptAt = text, start
 	}
-	commands, err := p.shell.Parse(text, p.stage.variables().lookup(p.file.work))
+	commands, err := shell.Parse(text, p.stage.variables().lookup(p.file.work))
 	if err != nil {
 		p.unread(i, err)
 		var broken syntax.ParseError
@@ -398,7 +397,7 @@ func (p *reader) exec(i *Instruction, words []string) {
 	for n, w := range words {
 		quoted[n] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 	}
-	commands, err := p.shell.Parse(strings.Join(quoted, " "), nil)
+	commands, err := shell.Parse(strings.Join(quoted, " "), nil)
 	if err != nil || !p.file.work.Spend(len(words)*len(i.src)/64) {
 		p.unread(i, err)
 		return

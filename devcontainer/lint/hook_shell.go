@@ -34,16 +34,36 @@ type bashOnly struct {
 	severity diag.Severity
 }
 
-// texts of which some stand in everything that bash takes and dash does not, besides what expansions is for.
-var bashTexts = append([]string{"pipefail", "<(", ">(", "<<<", "=(", "==", "&>", "|&", "select", "(("}, bashWords...)
+// bashTexts are what some of stand in everything that bash takes and dash does not, besides bashWords and what expansions is for.
+var bashTexts = []string{"pipefail", "<(", ">(", "<<<", "=(", "&>", "|&", "(("}
 
-// expansions matches expansions of variables that dash may not know.
-var expansions = lazyregexp.New(`\$\{[^}]*[:/^,@!\[]`)
+// expansions matches expansions of variables that dash does not know, and few that it does.
+var expansions = lazyregexp.New(`\$\{(!|[\w#@*]+([/^,@\[]|:[^-=+?]))`)
 
 // mayBeBash reports whether a text is looked at: all else is the same in both shells. Most texts are neither.
 func mayBeBash(text string) bool {
 	return slices.ContainsFunc(bashTexts, func(part string) bool { return strings.Contains(text, part) }) ||
+		slices.ContainsFunc(bashWords, func(word string) bool { return holdsWord(text, word) }) || holdsWord(text, "select") ||
+		strings.Contains(text, "==") && holdsWord(text, "[") ||
 		strings.Contains(text, "${") && expansions.MatchString(text)
+}
+
+// holdsWord reports whether a word stands in a text as a shell separates words.
+func holdsWord(text, word string) bool {
+	ends := func(text string) bool {
+		return text == "" || strings.ContainsRune(" \t\r\n;&|(){}<>`'\"$\\", rune(text[0]))
+	}
+	for at := 0; ; {
+		n := strings.Index(text[at:], word)
+		if n < 0 {
+			return false
+		}
+		start, end := at+n, at+n+len(word)
+		if ends(text[max(0, start-1):start]) && ends(text[end:]) {
+			return true
+		}
+		at = end
+	}
 }
 
 // branches matches texts of which a part may never run.

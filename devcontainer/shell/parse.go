@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -32,24 +33,26 @@ type Lookup func(name string) (string, bool)
 // Variables that lookup knows are filled in; lookup may be nil. The error says
 // that src is not shell text that bash or a POSIX shell would accept; it is
 // ErrTooMuch when src may be, and is not followed to its end.
-func Parse(src string, lookup Lookup) ([]*Command, error) { return new(Reader).Parse(src, lookup) }
+func Parse(src string, lookup Lookup) ([]*Command, error) {
+	return parseWith(&bashParsers, src, lookup)
+}
 
-// Reader reads one text after the other, which costs less than Parse for each. Its zero value is ready; it is not safe
-// for concurrent use.
-type Reader struct{ bash *syntax.Parser }
+// A parser's own buffers are larger than most texts, so those of one text serve for the next.
+var (
+	bashParsers  = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
+	posixParsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangPOSIX)) }}
+)
 
-// Parse is the function Parse.
-func (r *Reader) Parse(src string, lookup Lookup) ([]*Command, error) {
-	if r.bash == nil {
-		r.bash = syntax.NewParser(syntax.Variant(syntax.LangBash))
-	}
-	return parse(src, lookup, 0, &effort{parser: r.bash})
+func parseWith(parsers *sync.Pool, src string, lookup Lookup) ([]*Command, error) {
+	parser := parsers.Get().(*syntax.Parser)
+	defer parsers.Put(parser)
+	return parse(src, lookup, 0, &effort{parser: parser})
 }
 
 // ParsePOSIX is Parse as a shell without bash's own grammar reads src, such as dash: "[[" and "source" are programs.
 // A *Refusal says what such a shell does not take.
 func ParsePOSIX(src string, lookup Lookup) ([]*Command, error) {
-	commands, err := parse(src, lookup, 0, &effort{parser: syntax.NewParser(syntax.Variant(syntax.LangPOSIX))})
+	commands, err := parseWith(&posixParsers, src, lookup)
 	var lang syntax.LangError
 	var broken syntax.ParseError
 	switch {
