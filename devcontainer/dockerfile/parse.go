@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
@@ -106,7 +107,7 @@ func (p *reader) problem(err error, start, end int) {
 func (p *reader) instruction(node *parser.Node) {
 	i := &Instruction{Name: strings.ToUpper(node.Value), Stage: p.stage, line: node.StartLine}
 	place(i, node, p.file.Doc, p.text)
-	command, err := instructions.ParseInstructionWithLinter(node, p.checks.Linter)
+	command, err := p.command(node)
 	if err != nil {
 		end := i.HeadEnd
 		if errors.As(err, new(*instructions.UnknownInstructionError)) {
@@ -158,6 +159,27 @@ func (p *reader) instruction(node *parser.Node) {
 	case *instructions.EntrypointCommand:
 		p.run(i, c.ShellDependantCmdLine, len(node.Flags))
 	}
+}
+
+// aRun is a RUN without flags.
+var aRun = sync.OnceValue(func() *instructions.RunCommand {
+	run, err := instructions.ParseInstruction(&parser.Node{Value: "RUN", Next: &parser.Node{Value: "x"}})
+	if err != nil {
+		panic(err) // BuildKit takes no RUN
+	}
+	return run.(*instructions.RunCommand)
+})
+
+// command returns BuildKit's typed form of an instruction. That of a RUN of one text is copied from another, since
+// BuildKit prepares eight flags for each; only its place and code, which nothing here asks it for, stay those of the other.
+func (p *reader) command(node *parser.Node) (any, error) {
+	if !strings.EqualFold(node.Value, "RUN") || len(node.Flags)+len(node.Heredocs) > 0 || node.Attributes["json"] ||
+		node.Next == nil || node.Next.Next != nil {
+		return instructions.ParseInstructionWithLinter(node, p.checks.Linter)
+	}
+	run := *aRun()
+	run.CmdLine = []string{node.Next.Value}
+	return &run, nil
 }
 
 // env records the variables of ENV. Their values see those from before it.
