@@ -20,11 +20,10 @@ import (
 type accounts struct {
 	users, groups           map[string]string // who has them, by name
 	userNumbers, groupOwner map[string]string // who has them, by number
-	changed                 bool              // a step may have taken some away
 }
 
 func accountsOf(image baseimage.Image) *accounts {
-	a := &accounts{map[string]string{}, map[string]string{}, map[string]string{}, map[string]string{}, false}
+	a := &accounts{map[string]string{}, map[string]string{}, map[string]string{}, map[string]string{}}
 	if image.User != "" {
 		a.add("user", image.User, image.Number, "the image")
 		a.add("group", image.User, image.Number, "the image")
@@ -110,11 +109,7 @@ func takenIn(v *rule.View, image string, a *accounts, history []*dockerfile.Inst
 	if !slices.ContainsFunc(history, makesAccounts) {
 		return nil
 	}
-	for _, i := range history {
-		if a.changed = a.changed || i.Unread || removes.MatchString(i.Source()) || i.Name == "COPY" && strings.Contains(i.Source(),
-			"/etc"); a.changed {
-			return out
-		}
+	for n, i := range history {
 		if i.Name != "RUN" {
 			continue
 		}
@@ -131,6 +126,9 @@ func takenIn(v *rule.View, image string, a *accounts, history []*dockerfile.Inst
 				what, at = fmt.Sprintf("a %s with the number %s", kind, number.Text), number
 			}
 			if what != "" && cmd.OnFailure != shell.Open {
+				if slices.ContainsFunc(history[:n+1], changesAccounts) {
+					return out
+				}
 				f := v.AtWord(cmd.Words[0], takenMessage(image, by, what, cmd), "leave it out; or remove or rename the one that is there first")
 				if kind == "group" || at.Text == number.Text {
 					f.Hint = "choose another number, or remove the one that has it first: userdel --remove NAME"
@@ -147,6 +145,11 @@ func takenIn(v *rule.View, image string, a *accounts, history []*dockerfile.Inst
 		}
 	}
 	return out
+}
+
+// changesAccounts reports whether a step may remove or replace a user or a group.
+func changesAccounts(i *dockerfile.Instruction) bool {
+	return i.Unread || removes.MatchString(i.Source()) || i.Name == "COPY" && strings.Contains(i.Source(), "/etc")
 }
 
 // makesAccounts reports whether a step may make a user or a group.
@@ -194,7 +197,7 @@ func rootNeeded(v *rule.View) (out []rule.Finding) {
 			prefix = prefix || node && setsPrefix(i.Source())
 			if i.Name == "WORKDIR" {
 				folder = workdirAfter(folder, i)
-				ofRoot = (i.User == "" || rule.IsRoot(i.User)) && !strings.Contains(folder, "$") && !ofOthers.MatchString(folder)
+				ofRoot = node && (i.User == "" || rule.IsRoot(i.User)) && !strings.Contains(folder, "$") && !ofOthers.MatchString(folder)
 			}
 			ofRoot = ofRoot && !givesAway.MatchString(i.Source()) && !i.Unread
 			if i.Stage != s || i.Name != "RUN" || i.User == "" || rule.IsRoot(i.User) || strings.Contains(i.User, "$") {
