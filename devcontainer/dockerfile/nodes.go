@@ -119,8 +119,8 @@ func continued(line []byte) (text []byte, goesOn bool) {
 	return line, false
 }
 
-// What the parser takes the arguments of an instruction for, unless they begin with a flag or an array: one text, words,
-// or words NAME=VALUE, which may have quotes.
+// The parser reads the arguments of these instructions as one text, as words, and as words NAME=VALUE, which may have
+// quotes, unless they begin with a flag or an array.
 var (
 	takeText  = []string{"RUN", "CMD", "ENTRYPOINT", "USER", "WORKDIR"}
 	takeWords = []string{"COPY", "ADD", "EXPOSE", "VOLUME"}
