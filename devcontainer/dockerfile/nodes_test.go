@@ -67,10 +67,10 @@ func TestNodesOfAbridgedFiles(t *testing.T) {
 		"comments":         {"# syntax=x\n# a\n\n# b\nFROM a\n# c\nUSER x\n# d\nENV A=b\n\n# e\n", 2},
 		"same directive":   {"# syntax=x\n# syntax=y\nFROM a\nUSER x\n", 1},
 		"no FROM":          {"# about\nUSER x\n", 1},
-		"pairs":            {"FROM a\nENV A=b C=\"d\"\\\n E=\"f\"g h=\nlabel a=b\nARG A=$B" +
+		"pairs": {"FROM a\nENV A=b C=\"d\"\\\n E=\"f\"g h=\nlabel a=b\nARG A=$B" +
 			"\nARG A\nENV A b\nENV A=\"b c\"\nENV A='b'\nENV A=b\\ c\nENV A=b c\n", 3},
-		"nothing":          {"", 0},
-		"long line":        {"FROM a\nRUN make all && make install\nRUN " + string(bytes.Repeat([]byte("x"), 70_000)) + "\n", 1},
+		"nothing":   {"", 0},
+		"long line": {"FROM a\nRUN make all && make install\nRUN " + string(bytes.Repeat([]byte("x"), 70_000)) + "\n", 1},
 	} {
 		if plain := sameNodes(t, c.src); plain != c.plain {
 			t.Errorf("%s: %d plain instructions", name, plain)
