@@ -35,17 +35,16 @@ type bashOnly struct {
 }
 
 // bashTexts are what some of stand in everything that bash takes and dash does not, besides bashWords and what expansions is for.
-var bashTexts = []string{"pipefail", "<(", ">(", "<<<", "=(", "&>", "|&", "(("}
+var bashTexts = []string{"pipefail", "select ", "<(", ">(", "<<<", "=(", "&>", "|&", "(("}
 
 // expansions matches expansions of variables that dash does not know, and few that it does.
 var expansions = lazyregexp.New(`\$\{(!|[\w#@*]+([/^,@\[]|:[^-=+?]))`)
 
 // mayBeBash reports whether a text is looked at: all else is the same in both shells. Most texts are neither.
 func mayBeBash(text string) bool {
-	return slices.ContainsFunc(bashTexts, func(part string) bool { return strings.Contains(text, part) }) ||
-		slices.ContainsFunc(bashWords, func(word string) bool { return holdsWord(text, word) }) || holdsWord(text, "select") ||
-		strings.Contains(text, "==") && holdsWord(text, "[") ||
-		strings.Contains(text, "${") && expansions.MatchString(text)
+	hasText := slices.ContainsFunc(bashTexts, func(part string) bool { return strings.Contains(text, part) })
+	return hasText || slices.ContainsFunc(bashWords, func(word string) bool { return holdsWord(text, word) }) ||
+		strings.Contains(text, "==") && holdsWord(text, "[") || expansions.MatchString(text)
 }
 
 // holdsWord reports whether a word stands in a text as a shell separates words.
