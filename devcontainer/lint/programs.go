@@ -62,7 +62,9 @@ func (p *programs) run(cmd *shell.Command) {
 	for _, words := range [][]shell.Word{cmd.Args(), cmd.Files} {
 		for _, w := range words {
 			p.any = p.any || otherSources.MatchString(w.Text)
-			if name, _, _ := strings.Cut(path.Base(w.Text), "="); !strings.HasPrefix(name, "-") { // an option is no program
+			name, _, _ := strings.Cut(path.Base(w.Text), "=")
+			option := strings.HasPrefix(name, "-")
+			if !option && (!p.any || baseimage.IsManager(name)) { // nothing asks for others
 				p.brought[name] = true
 			}
 		}
