@@ -17,10 +17,11 @@ import (
 	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
-// extensions.txt has ids of well-known extensions that the Marketplace lacks or deprecates (November 2026), and the id to
-// write instead; - = the editor does it by itself. settings.txt has well-known settings of VS Code and of extensions, with
-// what a value is: bool, number, the accepted texts, or - when that is not judged; and those that are gone, with what took
-// their place. One that ends in a dot stands for all that begin with it.
+// extensions.txt has ids of well-known extensions that moved in the Marketplace or are deprecated there, and, behind
+// "never", ids that were never there (November 2026), and the id to write instead; - = the editor does it by itself.
+// settings.txt has well-known settings of VS Code and of extensions, with what a value is: bool, number, the accepted
+// texts, or - when that is not judged; and those that are gone, with what took their place. One that ends in a dot stands
+// for all that begin with it.
 //
 //go:embed extensions.txt
 var extensionList string
@@ -112,14 +113,20 @@ func extensionUnknown(v *rule.View, n *jsonc.Node) rule.Finding {
 		return v.AtValue(n, fmt.Sprintf("%q is no id of an extension", n.Text), hint)
 	}
 	id, _, _ := strings.Cut(strings.ToLower(n.Text), "@")
-	switch instead, gone := renamedExtensions()[id]; {
-	case !gone:
+	instead, gone := renamedExtensions()[id]
+	if !gone {
 		return rule.Finding{}
-	case instead == "-":
-		return v.AtValue(n, fmt.Sprintf("the Marketplace lacks %s or calls it deprecated", id), "leave it out: the editor does it by itself")
-	default:
-		return v.AtValue(n, fmt.Sprintf("the Marketplace lacks %s or calls it deprecated", id), "write "+instead)
 	}
+	if right, never := strings.CutPrefix(instead, "never "); never {
+		return v.AtValue(n, fmt.Sprintf("the Marketplace has no %s", id), "write "+right)
+	}
+	hint := "write " + instead
+	if instead == "-" {
+		hint = "leave it out: the editor does it by itself"
+	}
+	f := v.AtValue(n, fmt.Sprintf("%s has moved in the Marketplace, or is deprecated there", id), hint)
+	f.Severity = diag.SeverityNote // the container works without it
+	return f
 }
 
 // settingsUnread reports settings that do nothing, and values that they do not take. extensions is the list next to them.
@@ -156,7 +163,9 @@ func settingUnread(v *rule.View, m jsonc.Member, extensions *jsonc.Node) rule.Fi
 		if m.Value.Kind == jsonc.Null {
 			return rule.Finding{}
 		}
-		return v.AtName(m, fmt.Sprintf("nothing reads the setting %s any more", m.Name), insteadIs+instead)
+		f := v.AtName(m, fmt.Sprintf("nothing reads the setting %s any more", m.Name), insteadIs+instead)
+		f.Severity = diag.SeverityNote // it does no harm
+		return f
 	}
 	if name := settingsInLower()[strings.ToLower(m.Name)]; !known && name != "" && !strings.HasSuffix(name, ".") {
 		return v.AtName(m, fmt.Sprintf("no setting is called %q", m.Name), fmt.Sprintf("did you mean %q?", name))
@@ -237,7 +246,9 @@ func programOfSetting(v *rule.View, m jsonc.Member) rule.Finding {
 		lacks, program = image.Lacks("conda"), "conda"
 	}
 	brought := false
-	v.EachHookText(func(hook string) { brought = brought || strings.Contains(hook, program) || strings.Contains(hook, ".sh") })
+	v.EachHookText(func(hook string) {
+		brought = brought || strings.Contains(hook, program) || strings.Contains(hook, ".sh")
+	})
 	if !lacks || brought {
 		return rule.Finding{}
 	}
