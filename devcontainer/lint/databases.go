@@ -43,6 +43,9 @@ var (
 		"valkey/valkey":     {kind: "Redis", port: "6379"},
 		"mongo":             {kind: "MongoDB", programs: []string{"mongod"}, port: "27017"},
 		"rabbitmq":          {kind: "RabbitMQ", port: "5672"},
+
+		"mcr.microsoft.com/mssql/server":   {kind: "SQL Server", port: "1433"},
+		"mcr.microsoft.com/azure-sql-edge": {kind: "SQL Server", port: "1433"},
 	}
 	postgresPassword = []string{"POSTGRES_PASSWORD", "POSTGRES_HOST_AUTH_METHOD"}
 	mysqlPassword    = []string{"MYSQL_ROOT_PASSWORD", "MYSQL_ALLOW_EMPTY_PASSWORD", "MYSQL_RANDOM_ROOT_PASSWORD"}
@@ -52,15 +55,7 @@ var (
 
 // databaseOf returns what is known of the database that a service of Compose is, and the tag of its image.
 func databaseOf(s *compose.Service) (known database, name, tag string, ok bool) {
-	image := s.Get("image").String()
-	if s.Get("build") != nil || strings.Contains(image, "$") {
-		return database{}, "", "", false
-	}
-	name, tag, digest := rights.SplitImage(image)
-	if digest != "" && (tag == "" || tag[0] > '9') { // it may be an old one
-		return database{}, "", "", false
-	}
-	name = strings.TrimPrefix(strings.TrimPrefix(name, "docker.io/"), "library/")
+	name, tag = imageOf(s)
 	known, ok = databases[name]
 	return known, name, tag, ok
 }
@@ -157,14 +152,18 @@ func filledVariables(v *rule.View, s *compose.Service, reading *budget.Budget) (
 	})
 	set = map[string]compose.Variable{}
 	for _, variable := range all {
-		fromHost := strings.Contains(string(variable.Node.Doc.Src[variable.Node.Start:variable.Node.End]), "$")
-		if !variable.Set || variable.Value != "" || fromHost {
+		if !variable.Set || variable.Value != "" || fromHost(variable) {
 			set[strings.TrimSuffix(variable.Name, "_FILE")] = variable
 		} else {
 			blank[variable.Name] = variable.Node
 		}
 	}
 	return set, blank, whole
+}
+
+// fromHost reports whether a variable's value depends on the host's, or on those of .env.
+func fromHost(variable compose.Variable) bool {
+	return strings.Contains(string(variable.Node.Doc.Src[variable.Node.Start:variable.Node.End]), "$")
 }
 
 // mayHaveData reports whether a service may find a database, or a backup from which MariaDB makes one: then it needs no password.
@@ -206,161 +205,4 @@ func mountAtOldPlace(s *compose.Service) (out []rule.Finding) {
 		}
 	}
 	return out
-}
-
-var (
-	// localURL matches addresses of servers on the machine that asks.
-	localURL = lazyregexp.New(`^(?:jdbc:)?([a-z0-9]+)(?:\+\w+)?://(?:[^/@\s]*@)?(?:localhost|127\.0\.0\.1)(?::(\d+))?(?:[/?;]|$)`)
-	schemes  = map[string]string{"postgres": "PostgreSQL", "postgresql": "PostgreSQL", "postgis": "PostgreSQL", "psql": "PostgreSQL",
-		"mysql": "MySQL", "mysql2": "MySQL", "mariadb": "MySQL", "redis": "Redis", "mongodb": "MongoDB", "amqp": "RabbitMQ"}
-	hostVariables = map[string]string{"PGHOST": "PostgreSQL", "POSTGRES_HOST": "PostgreSQL", "MYSQL_HOST": "MySQL", "REDIS_HOST": "Redis",
-		"MONGO_HOST": "MongoDB", "RABBITMQ_HOST": "RabbitMQ"}
-)
-
-// localDatabases reports variables of the dev container that look for a database there, while it is another service.
-func localDatabases(v *rule.View) (out []rule.Finding) {
-	var misnamed []rule.Finding
-	dev := v.Composed.Dev()
-	if dev == nil || dev.Get("network_mode") != nil || dev.Get("extra_hosts") != nil {
-		return nil
-	}
-	others := neighbours(v)
-	joined := func(s *compose.Service) bool { return strings.HasPrefix(s.Get("network_mode").String(), "service:") }
-	if slices.ContainsFunc(others, joined) {
-		return nil
-	}
-	for _, r := range v.Of(rights.Env, rights.SessionEnv) {
-		if r.Next || r.Notation != rights.Compose && r.Notation != rights.Property {
-			continue
-		}
-		if f := serviceElsewhere(v, r); f.Message != "" {
-			misnamed = append(misnamed, f)
-			continue
-		}
-		kind, port := hostVariables[r.Name], ""
-		if r.Value != "localhost" && r.Value != "127.0.0.1" {
-			m := localURL.FindStringSubmatch(r.Value)
-			if m == nil {
-				continue
-			}
-			kind, port = schemes[m[1]], m[2]
-		}
-		for _, s := range others {
-			known, _, _, ok := databaseOf(s)
-			if !ok || known.kind != kind || port != "" && port != known.port {
-				continue
-			}
-			out = append(out, rule.AtRight(r,
-				fmt.Sprintf("localhost is the dev container itself here, and %s is the service %s", kind, s.Name),
-				fmt.Sprintf("write %s in the place of localhost", s.Name)))
-			break
-		}
-	}
-	out = append(out, forwardedDatabases(v, others)...)
-	if len(out) > 0 && hasServer(v) {
-		out = nil
-	}
-	return append(out, misnamed...)
-}
-
-var (
-	// otherURL matches addresses of servers whose name has no dot: a service of Compose.
-	otherURL = lazyregexp.New(`^(?:jdbc:)?([a-z0-9]+)(?:\+\w+)?://(?:[^/@\s]*@)?([a-z][a-z0-9_-]*)(?::\d+)?(?:[/?;]|$)`)
-	// hostName matches variables whose value is the name of a database's server.
-	hostName = lazyregexp.New(`^(DB|DATABASE|PG|POSTGRES|POSTGRESQL|MYSQL|MARIADB|REDIS|MONGO|MONGODB|RABBITMQ)_?HOST(NAME)?$`)
-	bareName = lazyregexp.New(`^[a-z][a-z0-9_-]*$`)
-)
-
-// serviceElsewhere is the finding about a variable that names a server nearly as a database's service is called, or a database that
-// runServices leaves out; its message is "" for others.
-func serviceElsewhere(v *rule.View, r rights.Right) rule.Finding {
-	host := ""
-	if m := otherURL.FindStringSubmatch(r.Value); m != nil && schemes[m[1]] != "" {
-		host = m[2]
-	} else if hostName.MatchString(r.Name) && bareName.MatchString(r.Value) {
-		host = r.Value
-	}
-	if host == "" || host == "localhost" {
-		return rule.Finding{}
-	}
-	var names []string
-	aliased := false // a service has other names, or a network others' services
-	for _, s := range v.Composed.Project.Services() {
-		if _, _, _, ok := databaseOf(s); ok {
-			names = append(names, s.Name)
-		}
-		for _, key := range []string{"hostname", "container_name", "links", "external_links", "networks", "extra_hosts"} {
-			aliased = aliased || s.Get(key) != nil
-		}
-	}
-	named := v.Root.Member("runServices")
-	switch s := v.Composed.Project.Service(host); {
-	case aliased || v.Composed.Project.Incomplete() != "" || len(v.Composed.Project.Unread) > 0:
-	case s == nil:
-		if best := nearest(host, names); best != "" {
-			return rule.AtRight(r, fmt.Sprintf("no service is called %s", host), fmt.Sprintf("did you mean %q?", best))
-		}
-	case named != nil && slices.Contains(names, host) && !isStarted(v, host):
-		return v.AtValue(named, fmt.Sprintf("the service %s is not started, and %s of the dev container looks for it", host, r.Name),
-			fmt.Sprintf("add %q, or let the dev container's service depend on it", host))
-	}
-	return rule.Finding{}
-}
-
-// isStarted reports whether a service starts with the dev container: runServices names it, or one that starts depends on it.
-func isStarted(v *rule.View, name string) bool {
-	done := map[string]bool{}
-	var start func(string)
-	start = func(name string) {
-		s := v.Composed.Project.Service(name)
-		if s == nil || done[name] {
-			return
-		}
-		done[name] = true
-		for _, key := range []string{"depends_on", "links"} {
-			for _, n := range s.Get(key).Scalars() {
-				start(n.Text)
-			}
-			if on := s.Get(key); on != nil {
-				for _, m := range on.Members {
-					start(m.Name)
-				}
-			}
-		}
-	}
-	for _, n := range rights.Texts(v.Root.Member("runServices")) {
-		start(n.Text)
-	}
-	start(v.Composed.Dev().Name)
-	return done[name]
-}
-
-// forwardedDatabases reports ports of databases that are forwarded from the dev container, while another service has them and
-// publishes none itself.
-func forwardedDatabases(v *rule.View, others []*compose.Service) (out []rule.Finding) {
-	ports := v.Root.Member("forwardPorts")
-	if ports == nil || ports.Kind != jsonc.Array {
-		return nil
-	}
-	for _, n := range ports.Elements {
-		for _, s := range others {
-			known, _, _, ok := databaseOf(s)
-			if !ok || n.Kind != jsonc.Number || n.Text != known.port || s.Get("ports") != nil {
-				continue
-			}
-			out = append(out, v.AtValue(n,
-				fmt.Sprintf("port %s of the dev container itself is forwarded here, and %s is the service %s", n.Text, known.kind, s.Name),
-				fmt.Sprintf("write \"%s:%s\"", s.Name, n.Text)))
-			break
-		}
-	}
-	return out
-}
-
-// serverPackage matches packages with which the dev container is a server itself.
-var serverPackage = lazyregexp.New(`\b(postgresql(-\d+)?|(mysql|mariadb|redis|rabbitmq)-server|mongodb(-org)?|mongod)(\s|;|&|"|$)`)
-
-// hasServer reports whether the dev container may have a database of its own.
-func hasServer(v *rule.View) bool {
-	return v.HasFeatures() || v.Build != nil && serverPackage.Match(v.Build.File.Doc.Src)
 }

@@ -66,7 +66,7 @@ func TestDatabases(t *testing.T) {
 		"without a port":               {"    environment: {DB: postgresql+asyncpg://a:a@localhost/a}\n", postgres, "SBX332 postgresql"},
 		"by its number":                {"    environment:\n      - REDIS_URL=redis://127.0.0.1:6379/0\n", db + "redis:8\n", "SBX332 REDIS"},
 		"host alone":                   {"    environment: {PGHOST: localhost}\n", postgres, "SBX332 localhost"},
-		"by the service's name":        {"    environment: {DATABASE_URL: \"postgres://a:a@db:5432/a\"}\n", postgres, ""},
+		"by the service's name":        {"    environment: {DATABASE_URL: \"postgres://postgres:a@db:5432/a\"}\n", postgres, ""},
 		"another database":             {"    environment: {MYSQL_HOST: localhost}\n", postgres, ""},
 		"another port":                 {"    environment: {DATABASE_URL: \"postgres://a:a@localhost:6432/a\"}\n", postgres, ""},
 		"page for a browser":           {"    environment: {API: \"http://localhost:5432\"}\n", postgres, ""},

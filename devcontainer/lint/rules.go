@@ -74,8 +74,9 @@ var referenceRules = []rule.Rule{
 	{ID: "SBX328", Name: "hook-never-ends", Severity: diag.SeverityWarning, Check: endlessHooks},
 	{ID: "SBX329", Name: "hook-fails-again", Severity: diag.SeverityWarning, Check: onceOnlyHooks},
 	{ID: "SBX330", Name: "volume-of-root", Severity: diag.SeverityWarning, Check: rootsVolumes},
-	{ID: "SBX331", Name: "database-refuses", Severity: diag.SeverityError, Check: refusingDatabases},
-	{ID: "SBX332", Name: "database-elsewhere", Severity: diag.SeverityWarning, Check: localDatabases},
+	{ID: "SBX331", Name: "database-refuses", Severity: diag.SeverityError, Check: refusingServers},
+	{ID: "SBX332", Name: "database-elsewhere", Severity: diag.SeverityWarning, Check: lostConnections},
+	{ID: "SBX333", Name: "server-misused", Severity: diag.SeverityWarning, Check: misusedServers},
 }
 
 // hostRules judge what lets the container out to the host.

@@ -1,0 +1,299 @@
+package lint
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer/baseimage"
+	"github.com/org/claude-sandbox/devcontainer/budget"
+	"github.com/org/claude-sandbox/devcontainer/compose"
+	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
+)
+
+// imageOf returns the image of a service that builds nothing, without docker.io/library/; name is "" when it is not known.
+func imageOf(s *compose.Service) (name, tag string) {
+	image := s.Get("image").String()
+	if s.Get("build") != nil || strings.Contains(image, "$") {
+		return "", ""
+	}
+	name, tag, digest := rights.SplitImage(image)
+	if digest != "" && (tag == "" || tag[0] > '9') { // it may be an old one
+		return "", ""
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(name, "docker.io/"), "library/"), tag
+}
+
+// refusingServers reports services of well-known images that end at once.
+func refusingServers(v *rule.View) []rule.Finding {
+	return append(refusingDatabases(v), serversThat(v, false)...)
+}
+
+// serversThat reports the rows of serverFacts that are so: those of servers that start anyway, or the others.
+func serversThat(v *rule.View, start bool) (out []rule.Finding) {
+	reading := budget.New(maxEnvFiles)
+	for _, s := range neighbours(v) {
+		name, tag := imageOf(s)
+		for _, f := range factsOf[name] {
+			if f.warns != start || f.tags != nil && !f.tags.MatchString(tag) || f.command == nil && !f.bare && s.Get("entrypoint") != nil {
+				continue
+			}
+			set, _, whole := filledVariables(v, s, reading)
+			if at := f.place(v, s, set, whole); at.Doc != nil {
+				out = append(out, rule.Finding{Place: at, Message: fmt.Sprintf(f.message, s.Name), Hint: f.hint})
+				break
+			}
+		}
+	}
+	return out
+}
+
+// place is where a row is so of a service; its Doc is nil when it is not.
+func (f serverFact) place(v *rule.View, s *compose.Service, set map[string]compose.Variable, whole bool) (at rights.Place) {
+	at = rights.Place{Doc: s.Doc, Start: s.Start, End: s.End}
+	has := func(name string) bool { return set[name].Name != "" }
+	if f.lacks != "" && (!whole || slices.ContainsFunc(strings.Fields(f.lacks), has)) {
+		return rights.Place{}
+	}
+	command := s.Get("command")
+	switch text := strings.Join(command.Words(), " "); {
+	case f.bare && (command != nil || s.Get("entrypoint") != nil), f.without != "" && f.elsewhere(v, s),
+		f.command != nil && !f.command(text):
+		return rights.Place{}
+	case f.command != nil && f.set == "":
+		at = rule.ComposePlace(command)
+	}
+	for _, name := range strings.Fields(f.set) {
+		variable := set[strings.TrimSuffix(name, "_FILE")]
+		if variable.Name == name && (f.value == nil || variable.Set && !fromHost(variable) && f.value(variable.Value)) {
+			return rule.ComposePlace(variable.Node)
+		}
+	}
+	if f.set != "" {
+		return rights.Place{}
+	}
+	return at
+}
+
+// elsewhere reports whether a volume of the service, or another service, has what the row goes without.
+func (f serverFact) elsewhere(v *rule.View, s *compose.Service) bool {
+	return mounts(s, f.without) || v.Composed.Project.Service(f.without) != nil
+}
+
+// dataFolders are where servers keep their files.
+var dataFolders = map[string]string{"postgres": "/var/lib/postgresql/data", "postgis/postgis": "/var/lib/postgresql/data",
+	"pgvector/pgvector": "/var/lib/postgresql/data", "mysql": "/var/lib/mysql", "mariadb": "/var/lib/mysql", "mongo": "/data/db",
+	"redis": "/data", "valkey/valkey": "/data", "rabbitmq": "/var/lib/rabbitmq",
+	"docker.elastic.co/elasticsearch/elasticsearch": "/usr/share/elasticsearch/data", "elasticsearch": "/usr/share/elasticsearch/data"}
+
+// likeData matches places in a container where somebody expects a server's files.
+var likeData = lazyregexp.New(`^(/var/(lib|opt)/|/data\b|/.*/data\b|/bitnami)`)
+
+// misplacedData reports a server's volume that is not where the server keeps its files: they are lost with the container.
+func misplacedData(v *rule.View) (out []rule.Finding) {
+	for _, s := range neighbours(v) {
+		name, tag := imageOf(s)
+		folder := dataFolders[name]
+		if folder == "" || s.Get("volumes") == nil || s.Get("command").String() != "" && !strings.HasPrefix(s.Get("command").String(), name) {
+			continue
+		}
+		if set, _, whole := filledVariables(v, s, budget.New(maxEnvFiles)); !whole || set["PGDATA"].Name != "" {
+			continue
+		}
+		if since18.MatchString(tag) && strings.HasPrefix(folder, "/var/lib/postgresql") {
+			folder = "/var/lib/postgresql"
+		}
+		var misplaced *compose.Node
+		right := false
+		for _, n := range s.Get("volumes").Items {
+			m := volumeOf(n)
+			target := path.Clean(m.target)
+			above := strings.HasPrefix(folder, target+"/") && !strings.HasPrefix(folder, "/var/lib/postgresql/")
+			right = right || target == folder || target == "/var/lib/postgresql/data" || strings.Contains(m.target, "$") || above
+			if m.named && likeData.MatchString(target) && misplaced == nil {
+				misplaced = n
+			}
+		}
+		if misplaced != nil && !right {
+			out = append(out, rule.AtCompose(misplaced, fmt.Sprintf("%s keeps its files in %s, so they are lost with the container", name, folder),
+				fmt.Sprintf("mount the volume at %s", folder)))
+		}
+	}
+	return out
+}
+
+// serviceVolume is a volume of a service as far as its place goes.
+type serviceVolume struct {
+	source, target string
+	named          bool // it is a volume with a name
+}
+
+func volumeOf(n *compose.Node) (m serviceVolume) {
+	if n.Kind == compose.Scalar {
+		if parts := compose.SplitVolume(n.Text); len(parts) > 1 {
+			m.source, m.target = parts[0], parts[1]
+		} else {
+			m.target = n.Text
+		}
+		m.named = m.source != "" && !strings.ContainsAny(m.source[:1], `./~$`) && !strings.Contains(m.source, `\`)
+		return m
+	}
+	m.source, m.target = n.Get("source").String(), n.Get("target").String()
+	m.named = n.Get("type").String() == "volume" && m.source != ""
+	return m
+}
+
+// withoutPrograms are programs that people's health checks call and that images of servers do not have.
+var withoutPrograms = []struct {
+	images   []string
+	tags     *lazyregexp.Regexp
+	programs string
+	hint     string
+}{
+	{keycloaks, quarkus, "curl wget", "the image has bash: exec 3<>/dev/tcp/127.0.0.1/9000 and a request for /health/ready"},
+	{mssql[:1], lazyregexp.New(`^(2022|2025)-latest`), "/opt/mssql-tools/bin/sqlcmd", "write /opt/mssql-tools18/bin/sqlcmd -C"},
+	{[]string{"mongo"}, lazyregexp.New(`^([6-9]|1\d|latest|)([.-]|$)`), "mongo", "write mongosh"},
+	{[]string{"mongo"}, nil, "curl wget", `write ["CMD", "mongosh", "--eval", "db.adminCommand('ping')"]`},
+	{[]string{"mariadb"}, lazyregexp.New(`^(1[1-9]|latest|lts|)([.-]|$)`), "mysqladmin mysql mysqldump", "write healthcheck.sh --connect"},
+	{[]string{"postgres", "mysql", "mariadb", "redis"}, nil, "curl", "ask the server with its own client"},
+}
+
+// healthWithout reports a health check with a program that the image of its service does not have.
+func healthWithout(v *rule.View) (out []rule.Finding) {
+	if v.Composed == nil || !v.ByCompose() {
+		return nil
+	}
+	for _, s := range v.Composed.Project.Services() {
+		test := s.Get("healthcheck").Get("test")
+		name, tag := imageOf(s)
+		program := programOfTest(test)
+		if program == "" || name == "" {
+			continue
+		}
+		hint, found := "ask the server with a program that its image has", false
+		if image, ok := baseimage.Of(s.Get("image").String()); ok {
+			found = !strings.Contains(program, "/") && image.Lacks(program)
+		}
+		for _, w := range withoutPrograms {
+			if slices.Contains(w.images, name) && (w.tags == nil || w.tags.MatchString(tag)) && slices.Contains(strings.Fields(w.programs), program) {
+				hint, found = w.hint, true
+				break
+			}
+		}
+		if !found {
+			continue
+		}
+		f := rule.AtCompose(test, fmt.Sprintf("the image of %s has no %s, so the service is never healthy", s.Name, program), hint)
+		for _, other := range v.Composed.Project.Services() {
+			if other.Get("depends_on").Get(s.Name).Get("condition").String() == "service_healthy" {
+				f.Severity = diag.SeverityError
+				f.Message += fmt.Sprintf(", and %s waits for that", other.Name)
+				break
+			}
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// programOfTest is the program that a health check begins with; "" when that is not clear.
+func programOfTest(test *compose.Node) string {
+	words := test.Words()
+	switch {
+	case len(words) == 0:
+		return ""
+	case test.Kind == compose.Scalar:
+	case words[0] == "CMD":
+		words = words[1:]
+	case words[0] == "CMD-SHELL" && len(words) == 2:
+		words = strings.Fields(words[1])
+	default:
+		return ""
+	}
+	if len(words) == 0 || strings.ContainsAny(words[0], `$"'=`) || slices.Contains(words, "||") && slices.Contains(words, "wget") &&
+		slices.Contains(words, "curl") {
+		return ""
+	}
+	return words[0]
+}
+
+// misusedServers reports services that start and are not what was meant.
+func misusedServers(v *rule.View) []rule.Finding {
+	return slices.Concat(serversThat(v, true), misplacedData(v), healthWithout(v), endlessServers(v), advertisedElsewhere(v))
+}
+
+// endlessServers reports a wait for the end of a server, which does not end.
+func endlessServers(v *rule.View) (out []rule.Finding) {
+	if v.Composed == nil || !v.ByCompose() {
+		return nil
+	}
+	for _, s := range v.Composed.Project.Services() {
+		on := s.Get("depends_on")
+		if on == nil {
+			continue
+		}
+		for _, m := range on.Members {
+			n := m.Value.Get("condition")
+			other := v.Composed.Project.Service(m.Name)
+			if n.String() != "service_completed_successfully" || other == nil || other.Get("command") != nil || other.Get("entrypoint") != nil {
+				continue
+			}
+			if known, _, _, ok := databaseOf(other); ok {
+				f := rule.AtCompose(n, fmt.Sprintf("%s waits for the end of %s, and %s does not end", s.Name, m.Name, known.kind),
+					"write service_healthy and give the service a healthcheck, or service_started")
+				f.Severity = diag.SeverityError
+				out = append(out, f)
+			}
+		}
+	}
+	return out
+}
+
+// listener matches an address that Kafka tells its clients.
+var listener = lazyregexp.New(`\w+://([\w.-]*):(\d+)`)
+
+// advertisedElsewhere reports a broker that tells all its clients to look for it on their own machine.
+func advertisedElsewhere(v *rule.View) (out []rule.Finding) {
+	reading := budget.New(maxEnvFiles)
+	for _, s := range neighbours(v) {
+		name, _ := imageOf(s)
+		if !strings.Contains(name, "kafka") || s.Get("network_mode") != nil {
+			continue
+		}
+		set, _, _ := filledVariables(v, s, reading)
+		at := set["KAFKA_ADVERTISED_LISTENERS"]
+		if at.Name == "" {
+			at = set["KAFKA_CFG_ADVERTISED_LISTENERS"]
+		}
+		all := listener.FindAllStringSubmatch(at.Value, -1)
+		if at.Name == "" || len(all) == 0 || slices.ContainsFunc(all, func(m []string) bool {
+			return m[1] != "localhost" && m[1] != "127.0.0.1"
+		}) || !isNamed(v, s.Name) {
+			continue
+		}
+		out = append(out, rule.AtCompose(at.Node, fmt.Sprintf("%s tells its clients to look for it at localhost, which is their own container", s.Name),
+			fmt.Sprintf("write %s in the place of localhost, or add a second listener for the host", s.Name)))
+	}
+	return out
+}
+
+// isNamed reports whether a variable of another service, or of the configuration, names a service with a port.
+func isNamed(v *rule.View, name string) (named bool) {
+	look := func(value string) { named = named || strings.Contains(","+value, name+":") }
+	for _, r := range v.Of(rights.Env, rights.SessionEnv) {
+		look(r.Value)
+	}
+	for _, s := range v.Composed.Project.Services() {
+		if s.Name == name {
+			continue
+		}
+		for _, variable := range s.Get("environment").Variables() {
+			look(variable.Value)
+		}
+	}
+	return named
+}
