@@ -31,8 +31,10 @@ func (p *Project) Failing() []Problem {
 	for _, s := range p.Services() {
 		c.unhealthy(s)
 		c.folder(s)
+		c.several(s)
 	}
 	c.portsTwice()
+	c.namesTwice()
 	return c.found
 }
 
@@ -72,6 +74,12 @@ func (p *checker) check() {
 				p.refuse(n, fmt.Sprintf("%s names the service %s, which there is not", key, other))
 			}
 		}
+		for _, n := range s.Get("links").items() {
+			name, _, _ := strings.Cut(n.String(), ":")
+			if name != "" && !services[name] && !strings.Contains(name, "$") {
+				p.refuse(n, fmt.Sprintf("links names the service %s, which there is not", name))
+			}
+		}
 		for _, n := range s.Get("volumes_from").items() {
 			name, _, _ := strings.Cut(n.String(), ":")
 			if name != "" && name != "container" && !services[name] && !strings.Contains(name, "$") {
@@ -85,6 +93,8 @@ func (p *checker) check() {
 		p.health(s)
 		p.twoNetworks(s)
 		p.ofEngine(s)
+		p.reserved(s)
+		p.ranges(s)
 	}
 	p.topForms()
 	p.circle()
@@ -142,12 +152,45 @@ var knownKeys = sync.OnceValue(func() map[string]bool { return setOf(strings.Joi
 // keys reports names that are near to a key; a newer Compose may have others.
 func (p *checker) keys(s *Service) {
 	known := knownKeys()
+	for _, key := range []string{"build", "healthcheck", "deploy"} {
+		p.keysBelow(s, key, known)
+	}
 	for _, m := range s.Members {
 		if known[m.Name] {
 			continue
 		}
+		if place := placeOf[m.Name]; place != "" {
+			p.refuse(m.place(s.Doc), fmt.Sprintf("a service has no %q: it belongs below %s", m.Name, place))
+			continue
+		}
 		if best := diag.Suggest(m.Name, serviceKeys); best != "" && best != m.Name && !strings.HasPrefix(m.Name, "x-") {
 			p.refuse(m.place(s.Doc), fmt.Sprintf("a service has no %q; did you mean %s?", m.Name, best))
+		}
+	}
+}
+
+// keysOf are the keys below one of a service's (compose-spec.json).
+var keysOf = map[string]map[string]bool{
+	"build": setOf(`additional_contexts args cache_from cache_to context dockerfile dockerfile_inline entitlements extra_hosts isolation labels
+		network no_cache no_cache_filter platforms privileged provenance pull sbom secrets shm_size ssh tags target ulimits`),
+	"healthcheck": setOf("disable interval retries start_interval start_period test timeout"),
+	"deploy":      setOf("endpoint_mode labels mode placement replicas resources restart_policy rollback_config update_config"),
+}
+
+// placeOf says below which key of a service some keys stand.
+var placeOf = map[string]string{"context": "build", "dockerfile": "build", "target": "build", "args": "build", "test": "healthcheck",
+	"interval": "healthcheck", "retries": "healthcheck", "timeout": "healthcheck", "start_period": "healthcheck", "replicas": "deploy",
+	"resources": "deploy"}
+
+// keysBelow reports keys of a service that stand below one of its keys, where they are indented too much.
+func (p *checker) keysBelow(s *Service, key string, known map[string]bool) {
+	n := s.Get(key)
+	if n == nil {
+		return
+	}
+	for _, m := range n.Members {
+		if known[m.Name] && !keysOf[key][m.Name] {
+			p.refuse(m.place(s.Doc), fmt.Sprintf("%s has no %q: it belongs to the service, so indent it less", key, m.Name))
 		}
 	}
 }

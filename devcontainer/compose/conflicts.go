@@ -142,6 +142,77 @@ func (p *checker) ofEngine(s *Service) {
 	}
 }
 
+// several reports a service that would need several containers of one name.
+func (p *checker) several(s *Service) {
+	name := s.Get("container_name")
+	for _, n := range []*Node{s.Get("scale"), s.Get("deploy").Get("replicas")} {
+		if count, err := strconv.Atoi(n.String()); name.String() != "" && err == nil && count > 1 {
+			p.refuse(name, fmt.Sprintf("%d containers of %s cannot have one name: leave container_name out", count, s.Name))
+		}
+	}
+}
+
+// namesTwice reports a name that the containers of two services would have. Services with profiles may not be started.
+func (p *checker) namesTwice() {
+	of := map[string]string{}
+	for _, s := range p.Services() {
+		n := s.Get("container_name")
+		name := n.String()
+		if name == "" || strings.Contains(name, "$") || len(s.Get("profiles").items()) > 0 {
+			continue
+		}
+		if other := of[name]; other != "" {
+			p.refuse(n, fmt.Sprintf("the container of the service %s has the name %s already", other, name))
+		}
+		of[name] = s.Name
+	}
+}
+
+// reserved reports devices that are reserved without saying which, or in two ways.
+func (p *checker) reserved(s *Service) {
+	for _, item := range s.Get("deploy").Get("resources").Get("reservations").Get("devices").items() {
+		if item.Kind == Map && item.Get("capabilities") == nil {
+			p.refuse(item, "a reserved device needs its capabilities: add capabilities: [gpu]")
+		}
+		if ids := item.Get("device_ids"); ids != nil && item.Get("count") != nil {
+			p.refuse(ids, "a reserved device has either count or device_ids")
+		}
+	}
+}
+
+// platform is OS/ARCHITECTURE[/VARIANT], or one of the two.
+var platform = lazyregexp.New(`^[A-Za-z0-9_.]+(\([\w.]+\))?(/[A-Za-z0-9_.]+){0,2}$`)
+
+// ranges reports a port whose two ranges have another length, which the engine refuses, and a platform of no form.
+func (p *checker) ranges(s *Service) {
+	for _, item := range s.Get("ports").items() {
+		parts := strings.Split(publishedPart(item.Text), ":")
+		if item.Kind != Scalar || strings.Contains(item.Text, "$") || len(parts) != 2 || !strings.Contains(parts[1], "-") {
+			continue
+		}
+		if outside, inside := length(parts[0]), length(parts[1]); outside > 0 && inside > 0 && outside != inside {
+			p.refuse(item, fmt.Sprintf("%d ports of the host cannot be %d of the container", outside, inside))
+		}
+	}
+	if n := s.Get("platform"); n.String() != "" && !strings.Contains(n.Text, "$") && !platform.MatchString(n.Text) {
+		p.refuse(n, fmt.Sprintf("%q is no platform; write one such as linux/amd64", n.Text))
+	}
+}
+
+// length is the number of ports in a range, 0 for none.
+func length(text string) int {
+	first, last, is := strings.Cut(text, "-")
+	if !is {
+		last = first
+	}
+	from, err := strconv.Atoi(first)
+	to, other := strconv.Atoi(last)
+	if err != nil || other != nil {
+		return 0
+	}
+	return to - from + 1
+}
+
 // isRelative reports whether a path is neither absolute nor one of a drive of Windows, and has no variable.
 func isRelative(name string) bool {
 	return name != "" && !strings.HasPrefix(name, "/") && !strings.ContainsAny(name, `$\:`)

@@ -136,8 +136,14 @@ func (p *checker) misspelt() {
 		if slices.Contains(topLevel, m.Name) || strings.HasPrefix(m.Name, "x-") || m.Value.Doc == nil {
 			continue
 		}
-		if best := diag.Suggest(m.Name, topLevel); best != "" {
+		best := diag.Suggest(m.Name, topLevel)
+		switch isService := m.Value.Get("image") != nil || m.Value.Get("build") != nil; {
+		case best != "":
 			p.refuse(m.place(m.Value.Doc), fmt.Sprintf("a Compose file has no %q; did you mean %s?", m.Name, best))
+		case isService && p.Root.Get("services") != nil:
+			p.refuse(m.place(m.Value.Doc), fmt.Sprintf("the service %s stands outside services: indent it as the others", m.Name))
+		case knownKeys()[m.Name] && p.Root.Get("services") != nil:
+			p.refuse(m.place(m.Value.Doc), fmt.Sprintf("%s belongs to a service, so indent it more", m.Name))
 		}
 	}
 }

@@ -88,7 +88,7 @@ func buildOfServiceMissing(v *rule.View) []rule.Finding {
 		}
 		return []rule.Finding{rule.AtCompose(at, fmt.Sprintf("there is no folder %s for the build", context),
 			"it is looked for relative to this file")}
-	case isMissing(v, full) || foldersMissing(v, full):
+	case isMissing(v, full) || foldersMissing(v, full) || isBeside(v, full):
 		at := build
 		if n := build.Get("dockerfile"); n != nil {
 			at = n
@@ -97,6 +97,12 @@ func buildOfServiceMissing(v *rule.View) []rule.Finding {
 			fmt.Sprintf("the context is the folder %s", shownFolder(v, folder)))}
 	}
 	return nil
+}
+
+// isBeside reports whether a file that is not there lies in the folder above the one in which it is looked for, or beside it: a
+// Dockerfile that is named from another folder than its context.
+func isBeside(v *rule.View, full string) bool {
+	return v.Tree.Kind(full) == devcontainer.Nothing && v.Tree.Kind(path.Join(path.Dir(path.Dir(full)), path.Base(full))) == devcontainer.File
 }
 
 // foldersMissing reports whether a folder above an entry is not there, in what is more than a dev container.

@@ -77,6 +77,7 @@ var referenceRules = []rule.Rule{
 	{ID: "SBX331", Name: "database-refuses", Severity: diag.SeverityError, Check: refusingServers},
 	{ID: "SBX332", Name: "database-elsewhere", Severity: diag.SeverityWarning, Check: lostConnections},
 	{ID: "SBX333", Name: "server-misused", Severity: diag.SeverityWarning, Check: misusedServers},
+	{ID: "SBX334", Name: "compose-value", Severity: diag.SeverityWarning, Check: changedValues},
 }
 
 // hostRules judge what lets the container out to the host.
