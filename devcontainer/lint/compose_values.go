@@ -121,8 +121,8 @@ func filledByHost(s *compose.Service, own []compose.Variable) (out []rule.Findin
 				name := text[m[2]:m[3]]
 				braced := text[m[0]+1] == '{'
 				if set[name] && braced == (text[m[1]-1] == '}') && strings.Contains(item.Text, text[m[0]:m[1]]) {
-					out = append(out, rule.AtCompose(item, fmt.Sprintf("Compose fills in the host's %s, which may be empty, and not that of %s", name, s.Name),
-						fmt.Sprintf("write $$%s", name)))
+					message := fmt.Sprintf("Compose fills in the host's %s, which may be empty, and not that of %s", name, s.Name)
+					out = append(out, rule.AtCompose(item, message, fmt.Sprintf("write $$%s", name)))
 					break
 				}
 			}
@@ -141,8 +141,8 @@ func dollarsInEnvFile(v *rule.View) (out []rule.Finding) {
 	for line := range strings.Lines(string(doc.Src)) {
 		name, value, ok := strings.Cut(line, "=")
 		m := gluedDollar.FindStringSubmatch(value)
-		if ok && m != nil && ofSecret.MatchString(name) && !strings.HasPrefix(strings.TrimSpace(name), "#") && !strings.HasPrefix(value, "'") &&
-			!strings.Contains("\n"+string(doc.Src), "\n"+m[1]+"=") {
+		isSecret := ok && ofSecret.MatchString(name) && !strings.HasPrefix(strings.TrimSpace(name), "#") && !strings.HasPrefix(value, "'")
+		if m != nil && isSecret && !strings.Contains("\n"+string(doc.Src), "\n"+m[1]+"=") {
 			v.Also(doc)
 			out = append(out, rule.Finding{Place: rights.Place{Doc: doc, Start: at, End: at + len(strings.TrimRight(line, "\r\n"))},
 				Message: fmt.Sprintf("Compose takes $%s for a variable, and nothing sets it", m[1]), Hint: "put the value into single quotes"})
@@ -176,8 +176,9 @@ func otherEnvFile(v *rule.View) []rule.Finding {
 		for _, m := range shellName.FindAllStringSubmatchIndex(text, -1) {
 			if m[2] >= 0 && strings.Contains("\n"+string(src), "\n"+text[m[2]:m[3]]+"=") && strings.Contains(n.Text, text[m[0]:m[1]]) &&
 				(text[m[0]+1] == '{') == (text[m[1]-1] == '}') {
-				found = []rule.Finding{rule.AtCompose(n, fmt.Sprintf("%s is empty here: Compose reads the .env next to its first file, not that of the project",
-					text[m[2]:m[3]]), "move .env there, or give the variable a default: ${NAME:-value}")}
+				found = []rule.Finding{rule.AtCompose(n,
+					fmt.Sprintf("%s is empty here: Compose reads the .env next to its first file, not that of the project", text[m[2]:m[3]]),
+					"move .env there, or give the variable a default: ${NAME:-value}")}
 				return
 			}
 		}

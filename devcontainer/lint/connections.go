@@ -33,7 +33,8 @@ var (
 	// serverWords matches an address in the form of .NET.
 	serverWords = lazyregexp.New(`(?i)^(?:.*;)?\s*(?:host|server|data source)\s*=\s*(?:tcp:)?([a-z0-9][\w.-]*)(?:[,:](\d+))?\s*(?:;|$)`)
 	// hostName matches variables whose value is the name of a server.
-	hostName = lazyregexp.New(`^(?:\w+_)?(DB|DATABASE|PG|POSTGRES|POSTGRESQL|MYSQL|MARIADB|REDIS|MONGO|MONGODB|RABBITMQ|MSSQL)_?(?:HOST|HOSTNAME|SERVER)$`)
+	hostName = lazyregexp.New(`^(?:\w+_)?(DB|DATABASE|PG|POSTGRES|POSTGRESQL|MYSQL|MARIADB|REDIS|MONGO|MONGODB|RABBITMQ|MSSQL)_?` +
+		`(?:HOST|HOSTNAME|SERVER)$`)
 	bareName = lazyregexp.New(`^[a-zA-Z][a-zA-Z0-9_-]*$`)
 	schemes  = map[string]string{"postgres": "PostgreSQL", "postgresql": "PostgreSQL", "postgis": "PostgreSQL", "psql": "PostgreSQL",
 		"mysql": "MySQL", "mysql2": "MySQL", "mariadb": "MySQL", "redis": "Redis", "mongodb": "MongoDB", "amqp": "RabbitMQ"}
@@ -165,8 +166,9 @@ func lostConnections(v *rule.View) (out []rule.Finding) {
 			}
 		}
 	}
+	joined := slices.ContainsFunc(append(others, dev), func(s *compose.Service) bool { return s.Get("network_mode") != nil })
 	forwarded := forwardedDatabases(v, others)
-	if ownServer {
+	if ownServer || joined {
 		forwarded = nil
 	}
 	return slices.Concat(out, forwarded, forwardedOutside(v))
@@ -195,6 +197,10 @@ func (c connection) local(v *rule.View, others []*compose.Service) []rule.Findin
 	return nil
 }
 
+// likeServer matches names that people give to services with a database.
+var likeServer = lazyregexp.New(`(?i)^([a-z]+[-_])?(db|database|pg|postgres|postgresql|mysql|mariadb|redis|cache|mongo|mongodb|rabbitmq|` +
+	`mssql|sqlserver)([-_][a-z]+|\d)?$`)
+
 // unknown is about the name of no service.
 func (c connection) unknown(names []string, others []*compose.Service) []rule.Finding {
 	if !bareName.MatchString(c.host) || c.any {
@@ -210,7 +216,8 @@ func (c connection) unknown(names []string, others []*compose.Service) []rule.Fi
 		return nil
 	}
 	hint := fmt.Sprintf("did you mean %q?", fitting[0].Name)
-	if best := nearest(c.host, names); best != "" && best != fitting[0].Name {
+	best := nearest(c.host, names)
+	if best != "" && best != fitting[0].Name || best == "" && !likeServer.MatchString(c.host) { // a host of another network
 		return nil
 	}
 	return []rule.Finding{{Place: c.Place, Message: fmt.Sprintf("no service is called %s", c.host), Hint: hint}}
@@ -246,8 +253,9 @@ func (c connection) otherNetwork(s *compose.Service) []rule.Finding {
 	if s.Get("network_mode") != nil || slices.ContainsFunc(ours, func(name string) bool { return slices.Contains(theirs, name) }) {
 		return nil
 	}
-	return []rule.Finding{{Place: c.Place, Message: fmt.Sprintf("%s finds no %s: the two services have no network in common", c.by.Name, s.Name),
-		Hint: fmt.Sprintf("give %s the network %s as well", s.Name, ours[0])}}
+	return []rule.Finding{{Place: c.Place,
+		Message: fmt.Sprintf("%s finds no %s: the two services have no network in common", c.by.Name, s.Name),
+		Hint:    fmt.Sprintf("give %s the network %s as well", s.Name, ours[0])}}
 }
 
 // networksOf are the names of a service's networks.
@@ -292,7 +300,8 @@ func portsOf(s *compose.Service) map[string]string {
 func isOutside(s *compose.Service, port string) (inside string, is bool) {
 	ports := portsOf(s)
 	inside = ports[port]
-	if port == "" || inside == "" || inside == port || strings.ContainsAny(inside, "-$") || slices.Contains(slices.Collect(maps.Values(ports)), port) {
+	isInside := inside == port || slices.Contains(slices.Collect(maps.Values(ports)), port)
+	if port == "" || inside == "" || isInside || strings.ContainsAny(inside, "-$") {
 		return "", false
 	}
 	listens := false // it may listen there, too
@@ -308,8 +317,9 @@ func (c connection) otherPort(s *compose.Service) []rule.Finding {
 	if !is {
 		return nil
 	}
-	return []rule.Finding{{Place: c.Place, Message: fmt.Sprintf("%s is the port of the host: other services find %s at %s", c.port, s.Name, inside),
-		Hint: fmt.Sprintf("write %s:%s", c.host, inside)}}
+	return []rule.Finding{{Place: c.Place,
+		Message: fmt.Sprintf("%s is the port of the host: other services find %s at %s", c.port, s.Name, inside),
+		Hint:    fmt.Sprintf("write %s:%s", c.host, inside)}}
 }
 
 // account is what the image of a database makes from its variables.
@@ -323,13 +333,17 @@ var account = map[string]struct{ user, password, name string }{
 func (c connection) refused(v *rule.View, s *compose.Service) []rule.Finding {
 	known, ok := c.fits(s)
 	made, has := account[known.kind]
-	if !ok || !has || c.user == "" || c.password == "" || len(s.EnvFiles()) > 0 || mounts(s, "docker-entrypoint-initdb.d") {
+	asks := ok && has && c.user != "" && c.password != ""
+	if !asks || len(s.EnvFiles()) > 0 || mounts(s, "docker-entrypoint-initdb.d") {
 		return nil
 	}
 	set, _, whole := filledVariables(v, s, budget.New(maxEnvFiles))
 	user, password := set[made.user], set[made.password]
-	if !whole || user.Name != "" && (!user.Set || fromHost(user) || user.Name != made.user) ||
-		password.Name != made.password || !password.Set || fromHost(password) || set["POSTGRES_HOST_AUTH_METHOD"].Name != "" {
+	literal := func(variable compose.Variable, name string) bool {
+		return variable.Name == name && variable.Set && !fromHost(variable)
+	}
+	isKnown := literal(password, made.password) && (user.Name == "" || literal(user, made.user))
+	if !whole || !isKnown || set["POSTGRES_HOST_AUTH_METHOD"].Name != "" {
 		return nil
 	}
 	name := made.name

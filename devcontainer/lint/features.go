@@ -26,6 +26,9 @@ var exclusive = [][2]string{
 
 // featureMistakes reports Features that are not used as they are made.
 func featureMistakes(v *rule.View) (out []rule.Finding) {
+	if v.Kind() == devcontainer.FeatureFile {
+		return neededFeatures(v)
+	}
 	list := v.Root.Member("features").Fields()
 	versionless := func(id string) string {
 		id, _, _ = strings.Cut(id, "@")
@@ -41,7 +44,7 @@ func featureMistakes(v *rule.View) (out []rule.Finding) {
 		out = append(out, featureWithoutDot(v, m)...)
 		out = append(out, featureDigest(v, m)...)
 		out = append(out, featureAddress(v, m)...)
-		out = append(out, officialFeature(v, m)...)
+		out = append(out, publishedFeature(v, m)...)
 	}
 	for _, m := range list {
 		for _, pair := range exclusive {
@@ -70,6 +73,23 @@ func featureMistakes(v *rule.View) (out []rule.Finding) {
 		}
 		if best := nearest(id, ids); best != "" {
 			out = append(out, v.AtValue(n, fmt.Sprintf("features has no %q", n.Text), fmt.Sprintf("did you mean %q?", best)))
+		}
+	}
+	return out
+}
+
+// neededFeatures reports the same of the Features that one needs or follows.
+func neededFeatures(v *rule.View) (out []rule.Finding) {
+	for _, m := range v.Root.Member("dependsOn").Fields() {
+		out = append(out, publishedFeature(v, m)...)
+	}
+	for _, n := range rights.Texts(v.Root.Member("installsAfter")) {
+		if n.Text != "" && !strings.ContainsAny(n.Text, "/$") {
+			hint := "write it whole: REGISTRY/OWNER/REPOSITORY/NAME"
+			if _, known := collections()[officialNamespace][n.Text]; known {
+				hint = "write " + officialNamespace + "/" + n.Text
+			}
+			out = append(out, v.AtValue(n, fmt.Sprintf("no Feature is called %q alone, so this orders nothing", n.Text), hint))
 		}
 	}
 	return out
@@ -143,76 +163,182 @@ func featureAddress(v *rule.View, m jsonc.Member) []rule.Finding {
 	return []rule.Finding{f}
 }
 
-// features.txt has the Features of ghcr.io/devcontainers/features: name, newest version (November 2026), options,
-// those with ? are a yes or no.
+// features.txt has the Features of five collections, each below the collection's name (November 2026): name, newest version,
+// options, of which those with ? are a yes or no, and behind | those of older versions and those that the script reads
+// undeclared. A Feature with - is published no longer.
 //
 //go:embed features.txt
-var officialList string
+var publishedList string
 
-// published is what is known of one of them.
+// published is what is known of a Feature.
 type published struct {
-	newest   string
+	newest   string // "-" = it is only in the registry
 	options  []string
 	switches []string // those of options that are a yes or no
+	old      []string // options of older versions
 }
 
-// official are they by name.
-var official = sync.OnceValue(func() map[string]published {
-	out := map[string]published{}
-	for line := range strings.Lines(officialList) {
-		words := strings.Fields(line)
-		p := published{newest: words[1]}
+const officialNamespace = "ghcr.io/devcontainers/features"
+
+// collections are they by the collection's name and their own.
+var collections = sync.OnceValue(func() map[string]map[string]published {
+	out := map[string]map[string]published{}
+	var current map[string]published
+	for line := range strings.Lines(publishedList) {
+		now, old, _ := strings.Cut(line, "|")
+		words := strings.Fields(now)
+		if strings.Contains(words[0], "/") {
+			current = map[string]published{}
+			out[words[0]] = current
+			continue
+		}
+		p := published{newest: words[1], old: strings.Fields(old)}
 		for _, o := range words[2:] {
 			name, isSwitch := strings.CutSuffix(o, "?")
 			if p.options = append(p.options, name); isSwitch {
 				p.switches = append(p.switches, name)
 			}
 		}
-		out[words[0]] = p
+		current[words[0]] = p
 	}
 	return out
 })
 
-// officialFeature reports a tag that is rather the version of the tool, and names of Features and options that are
-// nearly those of an official one: there may be newer ones.
-func officialFeature(v *rule.View, m jsonc.Member) []rule.Finding {
-	const namespace = "ghcr.io/devcontainers/features/"
-	rest, ok := strings.CutPrefix(m.Name, namespace)
-	name, tag, tagged := strings.Cut(rest, ":")
-	if !ok || strings.ContainsAny(rest, "@$/") {
+// broughtBy are programs for which people look for an official Feature, and what brings them.
+var broughtBy = map[string]string{"maven": `java with "installMaven": true`, "gradle": `java with "installGradle": true`, "npm": "node",
+	"pnpm": "node", "yarn": "node", "pip": "python", "kubectl": "kubectl-helm-minikube", "helm": "kubectl-helm-minikube",
+	"minikube": "kubectl-helm-minikube", "zsh": "common-utils", "docker": "docker-in-docker", "docker-compose": "docker-in-docker",
+	"composer": "php", "cargo": "rust", "golang": "go", "cuda": "nvidia-cuda", "jdk": "java", "openjdk": "java", "ssh": "sshd"}
+
+// officialMeant matches names that are slips for that of the official collection.
+var officialMeant = lazyregexp.New(`^(ghcr\.io|gcr\.io|mcr\.microsoft\.com|docker\.io)/(devcontainers?|dev-containers?)` +
+	`(/features?|/images|/devcontainers)?$`)
+
+// plainTag matches the tags that the reference CLI gives to a Feature when it publishes it.
+var plainTag = lazyregexp.New(`^(latest|\d+(\.\d+){0,2}(-[\w.-]+)?)$`)
+
+// publishedFeature reports what is not so of a Feature that a collection has: its name and version, its options and their values.
+// All names and options of the official collection are known; others may have newer ones, so that only a near miss is one.
+func publishedFeature(v *rule.View, m jsonc.Member) []rule.Finding {
+	id, tag, tagged := strings.Cut(m.Name, ":")
+	namespace, name := path.Dir(id), path.Base(id)
+	list, is := collections()[namespace]
+	if strings.ContainsAny(m.Name, "@$") || strings.HasPrefix(name, ".") {
 		return nil
 	}
-	known, is := official()[name]
+	official := namespace == officialNamespace
 	if !is {
-		if best := diag.Suggest(name, slices.Collect(maps.Keys(official()))); best != "" {
-			return []rule.Finding{v.AtName(m, fmt.Sprintf("there is no Feature %s in %s", name, strings.TrimSuffix(namespace, "/")),
-				fmt.Sprintf("did you mean %q?", strings.Replace(m.Name, name, best, 1))).Offering(jsonc.Rename(m, strings.Replace(m.Name, name,
-				best, 1)))}
+		if _, known := collections()[officialNamespace][name]; known && officialMeant.MatchString(namespace) {
+			return []rule.Finding{v.AtName(m, fmt.Sprintf("the Feature %s is not published in %s", name, namespace),
+				fmt.Sprintf("write %s/%s", officialNamespace, name))}
 		}
 		return nil
 	}
-	newest, options := known.newest, known.options
-	if tagged && farAbove(tag, newest) {
-		major, _, _ := strings.Cut(newest, ".")
-		hint := fmt.Sprintf("write %s%s:%s", namespace, name, major)
-		if slices.Contains(options, "version") {
+	known, is := list[name]
+	if !is {
+		best := diag.Suggest(name, slices.Collect(maps.Keys(list)))
+		message := fmt.Sprintf("there is no Feature %s in %s", name, namespace)
+		switch {
+		case broughtBy[name] != "" && official:
+			return []rule.Finding{v.AtName(m, message, "write "+officialNamespace+"/"+broughtBy[name])}
+		case best != "":
+			better := strings.Replace(m.Name, name, best, 1)
+			return []rule.Finding{v.AtName(m, message, fmt.Sprintf("did you mean %q?", better)).Offering(jsonc.Rename(m, better))}
+		case official:
+			return []rule.Finding{v.AtName(m, message, "the Features of others are listed at https://containers.dev/features")}
+		}
+		return nil
+	}
+	if known.newest == "-" {
+		return nil
+	}
+	if official && tagged && (farAbove(tag, known.newest) || !plainTag.MatchString(tag)) {
+		major, _, _ := strings.Cut(known.newest, ".")
+		hint := fmt.Sprintf("write %s/%s:%s", namespace, name, major)
+		if slices.Contains(known.options, "version") && plainTag.MatchString(tag) {
 			hint += fmt.Sprintf(` with the option "version": %q`, tag)
 		}
-		return []rule.Finding{v.AtName(m, fmt.Sprintf("%s is no version of the Feature %s, whose newest is %s", tag, name, newest), hint)}
+		return []rule.Finding{v.AtName(m, fmt.Sprintf("%s is no version of the Feature %s, whose newest is %s", tag, name, known.newest), hint)}
 	}
-	out := refusesImage(v, m, name)
+	var out []rule.Finding
+	if official {
+		out = refusesImage(v, m, name)
+	} else if namespace == "ghcr.io/devcontainers-extra/features" {
+		out = wantsBash(v, m)
+	}
 	for _, o := range m.Value.Fields() {
-		text, ok := o.Value.Str()
-		if ok && text != "true" && text != "false" && !strings.Contains(text, "$") && slices.Contains(known.switches, o.Name) {
-			out = append(out, v.AtValue(o.Value, fmt.Sprintf("the option %s of %s is a yes or no, and its script takes this for no", o.Name, name),
-				"write true or false"))
-		}
-		if best := diag.Suggest(o.Name, options); best != "" && !slices.Contains(options, o.Name) && m.Value.Member(best) == nil {
-			out = append(out, v.AtName(o, fmt.Sprintf("the Feature %s has no option %q", name, o.Name), fmt.Sprintf("did you mean %q?", best)).
-				Offering(jsonc.Rename(o, best)))
-		}
+		out = append(out, publishedOption(v, name, o, known, official, m.Value)...)
 	}
 	return out
+}
+
+// publishedOption reports an option that the Feature does not have, and a value that its script refuses.
+func publishedOption(v *rule.View, feature string, o jsonc.Member, known published, whole bool, all *jsonc.Node) []rule.Finding {
+	text, isText := o.Value.Str()
+	isSwitch := slices.Contains(known.switches, o.Name)
+	switch {
+	case strings.HasPrefix(o.Name, "x-") || strings.Contains(text, "$") || slices.Contains(known.old, o.Name):
+	case !slices.Contains(known.options, o.Name):
+		best := diag.Suggest(o.Name, known.options)
+		message := fmt.Sprintf("the Feature %s has no option %q", feature, o.Name)
+		if best != "" && all.Member(best) == nil {
+			return []rule.Finding{v.AtName(o, message, fmt.Sprintf("did you mean %q?", best)).Offering(jsonc.Rename(o, best))}
+		}
+		if whole && best == "" {
+			return []rule.Finding{v.AtName(o, message, "it has "+strings.Join(known.options, ", "))}
+		}
+	case isSwitch && isText && text != "true" && text != "false":
+		return []rule.Finding{v.AtValue(o.Value,
+			fmt.Sprintf("the option %s of %s is a yes or no, and its script takes this for no", o.Name, feature), "write true or false")}
+	case whole && !isSwitch && o.Value.Kind == jsonc.Bool && slices.Contains(versionOptions, o.Name):
+		return []rule.Finding{v.AtValue(o.Value,
+			fmt.Sprintf("the option %s of %s is a version, and there is none called %s", o.Name, feature, o.Value.Text), `write "none" or "latest"`)}
+	case whole && isText:
+		for _, wrong := range wrongValues {
+			if wrong.feature == feature && wrong.option == o.Name && wrong.form.MatchString(text) {
+				return []rule.Finding{v.AtValue(o.Value, fmt.Sprintf("the Feature %s refuses the %s %q", feature, o.Name, text), wrong.hint)}
+			}
+		}
+	}
+	return nil
+}
+
+// versionOptions are options of official Features that name a version.
+var versionOptions = strings.Fields("version helm minikube tflint terragrunt npmVersion pnpmVersion nvmVersion golangciLintVersion " +
+	"bicepVersion gradleVersion mavenVersion antVersion groovyVersion mobyBuildxVersion cudaVersion cudnnVersion noVncVersion")
+
+// wrongValues are values of options that the scripts of official Features end with or pass on to a program that does
+// (devcontainers/features, 2026-07-14).
+var wrongValues = []struct {
+	feature, option string
+	form            *lazyregexp.Regexp
+	hint            string
+}{
+	{"dotnet", "version", lazyregexp.New(`^\d+$|^net`), `write "latest", "lts" or a version such as "8.0"`},
+	{"node", "version", lazyregexp.New(`^node-?v?\d`), `write the number alone, such as "22"`},
+	{"python", "version", lazyregexp.New(`^(python|py)-?\d|^\d.*x$`), `write the number alone, such as "3.12"`},
+	{"go", "version", lazyregexp.New(`^(go|v)\d`), `write the number alone, such as "1.24"`},
+	{"java", "version", lazyregexp.New(`^(java|jdk|openjdk|temurin)-?\d`), `write the number alone, such as "21"`},
+	{"ruby", "version", lazyregexp.New(`^ruby-?\d`), `write the number alone, such as "3.4"`},
+	{"php", "version", lazyregexp.New(`^php-?\d`), `write the number alone, such as "8.4"`},
+	{"rust", "version", lazyregexp.New(`^rust-?\d`), `write the number alone, such as "1.87"`},
+	{"java", "jdkDistro", lazyregexp.New(`(?i)^(temurin|adoptium|adoptopenjdk|eclipse|microsoft|openjdk|corretto|amazon|liberica|graalvm)$`),
+		`write the word of SDKMAN: "tem", "ms", "open", "amzn", "librca" or "graalce"`},
+	{"sshd", "gatewayPorts", lazyregexp.New(`^(true|false|on|off)$`), `write "no", "yes" or "clientspecified"`},
+}
+
+// wantsBash reports a Feature whose install.sh is for bash, on Alpine's image, which has none unless common-utils brings it.
+func wantsBash(v *rule.View, m jsonc.Member) []rule.Finding {
+	image := v.BaseImage()
+	known, _ := baseimage.Of(image)
+	others := v.Root.Member("features").Fields()
+	if v.Build != nil || known.Family != baseimage.Alpine || !known.Lacks("bash") || len(others) > 1 {
+		return nil
+	}
+	f := v.AtName(m, fmt.Sprintf("bash runs the install.sh of this Feature, and %s has none", image),
+		"take an image of Debian or Ubuntu, or install bash in a Dockerfile")
+	f.Severity = diag.SeverityError
+	return []rule.Finding{f}
 }
 
 // aptOnly are the official Features whose install.sh knows no apk and ends without apt-get (devcontainers/features,

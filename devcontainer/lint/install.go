@@ -8,10 +8,12 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
@@ -82,7 +84,7 @@ func optionVariable(option string) string {
 // misreadOptions reports a variable of install.sh that nothing sets, and that differs from an option's in the case of its
 // letters or in underscores alone. The script reads the option's own nowhere.
 func misreadOptions(v *rule.View) (out []rule.Finding) {
-	if v.Build == nil || len(options(v)) == 0 {
+	if v.Build == nil || v.Kind() != devcontainer.FeatureFile {
 		return nil
 	}
 	src := string(v.Build.File.Doc.Src)
@@ -91,6 +93,18 @@ func misreadOptions(v *rule.View) (out []rule.Finding) {
 		return nil
 	}
 	reads := expanded.FindAllStringSubmatchIndex(src, -1)
+	for _, at := range reads {
+		read := src[at[2]:at[3]]
+		instead := unsetInBuilds[read]
+		if instead == "" || isSetBeforeInstall(v, read) || isSetIn(src, read) || hasDefault(src[at[0]:]) {
+			continue
+		}
+		isOption := slices.ContainsFunc(options(v), func(m jsonc.Member) bool { return optionVariable(m.Name) == read })
+		if !isOption && !isQuoted(src, at[0]) && !setElsewhere.MatchString(src) {
+			out = append(out, v.AtDockerfile(at[0], at[1], fmt.Sprintf("nothing sets %s while the image is built", read), "write $"+instead))
+			break
+		}
+	}
 	for _, m := range options(v) {
 		name := optionVariable(m.Name)
 		if names(src, name) {
@@ -111,6 +125,26 @@ func misreadOptions(v *rule.View) (out []rule.Finding) {
 		}
 	}
 	return out
+}
+
+// unsetInBuilds are variables that people expect in install.sh, and those of the reference CLI that were meant.
+var unsetInBuilds = map[string]string{"REMOTE_USER": "_REMOTE_USER", "REMOTE_USER_HOME": "_REMOTE_USER_HOME",
+	"CONTAINER_USER": "_CONTAINER_USER", "CONTAINER_USER_HOME": "_CONTAINER_USER_HOME",
+	"USERNAME": "_REMOTE_USER", "USER": "_REMOTE_USER", "SUDO_USER": "_REMOTE_USER"}
+
+// isQuoted reports whether a place may be in a text that another shell reads later: a heredoc, or single quotes in its line.
+func isQuoted(src string, at int) bool {
+	start := strings.LastIndexByte(src[:at], '\n') + 1
+	return strings.Contains(src, "<<") || strings.ContainsAny(src[start:lineEnd([]byte(src), at)], `'\`)
+}
+
+// hasDefault reports whether an expansion says what stands for a variable that is not set.
+func hasDefault(text string) bool {
+	if !strings.HasPrefix(text, "${") {
+		return false
+	}
+	inner, _, _ := strings.Cut(text, "}")
+	return strings.ContainsAny(strings.TrimPrefix(inner, "${"), ":-+?=")
 }
 
 // isSetBeforeInstall reports whether the Feature's own containerEnv or the CLI (_REMOTE_USER and others) sets a variable.

@@ -268,6 +268,15 @@ func runArguments(v *rule.View) []rule.Finding {
 
 // imageNames reports names of images that no registry can have.
 func imageNames(v *rule.View) (out []rule.Finding) {
+	if v.ByCompose() {
+		for _, s := range neighbours(v) {
+			if n := s.Get("image"); n.String() != "" && s.Get("build") == nil {
+				if message, hint := imageRefused(n.Text); message != "" {
+					out = append(out, rule.AtCompose(n, message, hint))
+				}
+			}
+		}
+	}
 	for _, r := range v.Of(rights.Image) {
 		if message, hint := imageRefused(r.Value); message != "" && r.Own() {
 			out = append(out, rule.AtRight(r, message, hint))
@@ -308,12 +317,37 @@ func builtFrom(v *rule.View) (out []namedImage) {
 // versionForName matches an image whose name is a version, as if a slash began the tag.
 var versionForName = lazyregexp.New(`^([a-z-]+)/(\d+\.[\d.]+(?:-[a-z0-9.-]+)?)$`)
 
+// goneImage says of an image that no registry has it (November 2026): Elastic publishes no latest, and Bitnami's versions moved
+// to bitnamilegacy in August 2025.
+func goneImage(text string) (message, hint string) {
+	if !strings.Contains(text, "bitnami/") && !strings.Contains(text, "elastic") && !strings.Contains(text, "kibana") &&
+		!strings.Contains(text, "logstash") {
+		return "", ""
+	}
+	name, tag, digest := rights.SplitImage(text)
+	name = strings.TrimPrefix(strings.TrimPrefix(name, "docker.io/"), "library/")
+	last := path.Base(name)
+	ofElastic := name == last || strings.HasPrefix(name, "docker.elastic.co/")
+	switch rest, ofBitnami := strings.CutPrefix(name, "bitnami/"); {
+	case digest != "":
+	case ofElastic && slices.Contains([]string{"elasticsearch", "kibana", "logstash"}, last) && (tag == "" || tag == "latest"):
+		return fmt.Sprintf("%s has no tag latest", name), "write a version, such as 8.19.0"
+	case ofBitnami && tag != "" && tag[0] >= '0' && tag[0] <= '9':
+		return fmt.Sprintf("Docker Hub has %s no longer", text),
+			fmt.Sprintf("write bitnamilegacy/%s:%s, which gets no updates, or another image", rest, tag)
+	}
+	return "", ""
+}
+
 // imageRefused says why the engine refuses the name of an image, or "".
 func imageRefused(text string) (message, hint string) {
 	if text == "" || strings.Contains(text, "$") {
 		return "", ""
 	}
 	if _, err := reference.ParseNormalizedNamed(text); err == nil {
+		if message, hint = goneImage(text); message != "" {
+			return message, hint
+		}
 		if m := versionForName.FindStringSubmatch(text); m != nil {
 			if image, ok := baseimage.Of(m[1] + ":" + m[2]); ok && image.Official() {
 				return fmt.Sprintf("%q is the image %s of somebody called %s", text, m[2], m[1]), fmt.Sprintf("did you mean %q?", m[1]+":"+m[2])

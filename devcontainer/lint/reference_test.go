@@ -140,6 +140,9 @@ func TestFactsOfCompose(t *testing.T) {
 		// Compose and the CLI say nothing about a database that will not start, or that is elsewhere.
 		{"database without a password", "SBX331", known, app + "  db: {image: 'postgres:16'}\n", ""},
 		{"database at localhost", "SBX332", known, app + "    environment: {PGHOST: localhost}\n  db: {image: 'postgres:16'}\n", ""},
+		{"volume beside the data", "SBX333", known, app +
+			"  db:\n    image: mongo:8\n    volumes: ['m:/var/lib/mongodb']\nvolumes: {m: {}}\n", ""},
+		{"quotes in a list", "SBX334", known, app + "    environment:\n      - A=\"b\"\n", ""},
 		{"a service, in a later file", "", strings.Replace(config, `"c.yml"`, `["c.yml", "d.yml"]`, 1),
 			"services: {app: {image: 'debian:bookworm-slim'}}\n", ""},
 	} {

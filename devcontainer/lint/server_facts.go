@@ -8,7 +8,7 @@ import (
 )
 
 // serverFact is a way in which a service of an image fails or is not what was meant (November 2026, from the images'
-// documentation, entrypoints and issues). What the row gives must all be so.
+// documentation, entrypoints and issues). A row holds when all of its fields do.
 type serverFact struct {
 	images  []string           // names without docker.io/library/
 	tags    *lazyregexp.Regexp // nil = any
@@ -54,8 +54,9 @@ var (
 			hint:    "write --mysql-native-password=ON (8.4 alone), or take the image mysql:8.0"},
 		{images: mssql, lacks: "ACCEPT_EULA", message: "SQL Server wants ACCEPT_EULA, so the service %s ends at once",
 			hint: `add to its environment ACCEPT_EULA: "Y"`},
-		{images: mssql, set: "ACCEPT_EULA", value: like(`^(?i:n|no|false|0)$`), message: "SQL Server wants ACCEPT_EULA, so the service %s ends at once",
-			hint: `write "Y"`},
+		{images: mssql, set: "ACCEPT_EULA", value: like(`^(?i:n|no|false|0)$`),
+			message: "SQL Server wants ACCEPT_EULA, so the service %s ends at once",
+			hint:    `write "Y"`},
 		{images: mssql, lacks: "MSSQL_SA_PASSWORD SA_PASSWORD", without: "/var/opt/mssql",
 			message: "SQL Server makes no database without a password, so the service %s ends at once",
 			hint:    "add to its environment MSSQL_SA_PASSWORD"},
@@ -66,7 +67,8 @@ var (
 			message: "pgadmin wants PGADMIN_DEFAULT_EMAIL, so the service %s ends at once", hint: "add it to its environment"},
 		{images: pgadmin, lacks: "PGADMIN_DEFAULT_PASSWORD", without: "/var/lib/pgadmin",
 			message: "pgadmin wants PGADMIN_DEFAULT_PASSWORD, so the service %s ends at once", hint: "add it to its environment"},
-		{images: pgadmin, tags: lazyregexp.New(`^(([7-9]|\d\d)(\.\d+)?|latest|)$`), set: "PGADMIN_DEFAULT_EMAIL", value: like(`^[^@]*$|@[^.]*$|\.(local|localhost|invalid)$`),
+		{images: pgadmin, tags: lazyregexp.New(`^(([7-9]|\d\d)(\.\d+)?|latest|)$`), set: "PGADMIN_DEFAULT_EMAIL",
+			value: like(`^[^@]*$|@[^.]*$|\.(local|localhost|invalid)$`),
 			lacks: "PGADMIN_CONFIG_ALLOW_SPECIAL_EMAIL_DOMAINS", without: "config_",
 			message: "pgadmin refuses this address, so the service %s ends at once", hint: "write one such as admin@example.com"},
 		{images: elastics, tags: elastic7, lacks: discovered, without: "elasticsearch.yml",
@@ -78,7 +80,8 @@ var (
 			message: "cp-kafka wants KAFKA_ZOOKEEPER_CONNECT or KAFKA_PROCESS_ROLES, so the service %s ends at once",
 			hint:    "add the settings of one of the two to its environment"},
 		{images: []string{"rabbitmq"}, tags: rabbitGone, value: like(`.`),
-			set:     "RABBITMQ_VM_MEMORY_HIGH_WATERMARK RABBITMQ_DEFAULT_USER_FILE RABBITMQ_DEFAULT_PASS_FILE RABBITMQ_SSL_CERTFILE RABBITMQ_SSL_KEYFILE",
+			set: "RABBITMQ_VM_MEMORY_HIGH_WATERMARK RABBITMQ_DEFAULT_USER_FILE RABBITMQ_DEFAULT_PASS_FILE RABBITMQ_SSL_CERTFILE " +
+				"RABBITMQ_SSL_KEYFILE",
 			message: "rabbitmq refuses this variable since 3.9, so the service %s ends at once", hint: "write it into a rabbitmq.conf"},
 		{images: []string{"redis", "valkey/valkey"}, set: "REDIS_PASSWORD REDIS_USERNAME", warns: true,
 			command: isPlainRedis, message: "redis reads no variables, so the service %s has no password",

@@ -39,7 +39,8 @@ func serversThat(v *rule.View, start bool) (out []rule.Finding) {
 	for _, s := range neighbours(v) {
 		name, tag := imageOf(s)
 		for _, f := range factsOf[name] {
-			if f.warns != start || f.tags != nil && !f.tags.MatchString(tag) || f.command == nil && !f.bare && s.Get("entrypoint") != nil {
+			otherStart := f.command == nil && !f.bare && s.Get("entrypoint") != nil
+			if f.warns != start || f.tags != nil && !f.tags.MatchString(tag) || otherStart {
 				continue
 			}
 			set, _, whole := filledVariables(v, s, reading)
@@ -179,7 +180,8 @@ func healthWithout(v *rule.View) (out []rule.Finding) {
 			found = !strings.Contains(program, "/") && image.Lacks(program)
 		}
 		for _, w := range withoutPrograms {
-			if slices.Contains(w.images, name) && (w.tags == nil || w.tags.MatchString(tag)) && slices.Contains(strings.Fields(w.programs), program) {
+			of := slices.Contains(w.images, name) && (w.tags == nil || w.tags.MatchString(tag))
+			if of && slices.Contains(strings.Fields(w.programs), program) {
 				hint, found = w.hint, true
 				break
 			}
@@ -275,7 +277,8 @@ func advertisedElsewhere(v *rule.View) (out []rule.Finding) {
 		}) || !isNamed(v, s.Name) {
 			continue
 		}
-		out = append(out, rule.AtCompose(at.Node, fmt.Sprintf("%s tells its clients to look for it at localhost, which is their own container", s.Name),
+		out = append(out, rule.AtCompose(at.Node,
+			fmt.Sprintf("%s tells its clients to look for it at localhost, which is their own container", s.Name),
 			fmt.Sprintf("write %s in the place of localhost, or add a second listener for the host", s.Name)))
 	}
 	return out

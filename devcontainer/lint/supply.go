@@ -175,7 +175,12 @@ func lockEntry(v *rule.View, id string, entry *jsonc.Node) (out []rule.Finding) 
 	}
 	resolved, _ := entry.Member("resolved").Str()
 	integrity, _ := entry.Member("integrity").Str()
-	if _, _, digest := rights.SplitImage(resolved); digest != "" && integrity != "" && digest != integrity {
+	name, _, digest := rights.SplitImage(resolved)
+	asked, _, _ := rights.SplitImage(id)
+	if strings.Contains(name, "/") && rights.SourceOf(id) == rights.RegistryFeature && !strings.EqualFold(name, asked) {
+		add(entry.Member("resolved"), fmt.Sprintf("this is the Feature %s, not %s", name, asked), "run devcontainer upgrade")
+	}
+	if digest != "" && integrity != "" && digest != integrity {
 		add(entry.Member("integrity"), "integrity is not the digest that resolved names", "run devcontainer upgrade, and find out who changed it")
 	}
 	return out

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/baseimage"
 	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
@@ -79,6 +80,9 @@ func healthLines(v *rule.View) (out []rule.Finding) {
 		case words[0] == "CMD-SHELL" && len(words) > 2 && !strings.Contains(words[1], "$"):
 			out = append(out, rule.AtCompose(test, fmt.Sprintf("the shell runs %q alone, and the words behind it are lost", words[1]),
 				"write CMD for CMD-SHELL, or all of it as one text"))
+		case words[0] == "CMD" && slices.ContainsFunc(words, func(w string) bool { return w == "||" || w == "&&" || w == "|" }):
+			out = append(out, rule.AtCompose(test, fmt.Sprintf("the words behind %s are its arguments: no shell reads this", words[1]),
+				"write CMD-SHELL and all of it as one text"))
 		case words[0] == "CMD" && len(words) == 2 && isShellLine(words[1]):
 			out = append(out, rule.AtCompose(test, fmt.Sprintf("this looks for a program called %q", words[1]),
 				"write CMD-SHELL for CMD, or one word per element"))
@@ -87,23 +91,46 @@ func healthLines(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
-// operatorsToStart reports operators of a shell among the words of a service's command, which no shell reads.
+// operatorsToStart reports operators and words of a shell in services' commands, which no shell reads.
 func operatorsToStart(v *rule.View) (out []rule.Finding) {
-	dev := v.Composed.Dev()
-	if dev == nil || !v.ByCompose() || v.Root.Member("overrideCommand").Is(true) {
+	if v.Composed == nil || !v.ByCompose() {
 		return nil
 	}
-	for _, key := range []string{"entrypoint", "command"} {
-		n := dev.Get(key)
-		words := n.Words()
-		at := slices.IndexFunc(words, func(w string) bool { return w == "&&" || w == "||" || w == "|" || w == ";" })
-		if at < 1 || slices.Contains(shell.Shells, path.Base(words[0])) || key == "command" && len(dev.Get("entrypoint").Words()) > 0 {
+	dev := v.Composed.Dev()
+	for _, s := range v.Composed.Project.Services() {
+		if s == dev && v.Root.Member("overrideCommand").Is(true) {
 			continue
 		}
-		out = append(out, rule.AtCompose(n, fmt.Sprintf("%q is a word to %s, not the shell's", words[at], words[0]),
-			`write ["sh", "-c", "…"]`))
+		for _, key := range []string{"entrypoint", "command"} {
+			n := s.Get(key)
+			words := n.Words()
+			if len(words) == 0 || slices.Contains(shell.Shells, path.Base(words[0])) || key == "command" && len(s.Get("entrypoint").Words()) > 0 {
+				continue
+			}
+			at := slices.IndexFunc(words, func(w string) bool { return w == "&&" || w == "||" || w == "|" || w == ";" })
+			switch {
+			case at > 0:
+				out = append(out, rule.AtCompose(n, fmt.Sprintf("%q is a word to %s, not the shell's", words[at], words[0]),
+					`write ["sh", "-c", "…"]`))
+			case slices.Contains(onlyInShells, words[0]) || slices.Contains([]string{"while", "for", "if", "until"}, words[0]):
+				out = append(out, rule.AtCompose(n, fmt.Sprintf("%s is a word of the shell, and no shell reads this", words[0]),
+					`write ["sh", "-c", "…"]`))
+			case s != dev && len(words) == 1 && n.Kind == compose.List && isShellLine(words[0]) && startsPlainly(s):
+				out = append(out, rule.AtCompose(n, fmt.Sprintf("this starts a program called %q", words[0]),
+					"write it without the brackets, or one word per element"))
+			}
+		}
 	}
 	return out
+}
+
+// startsPlainly reports whether the image of a service starts its command without a shell: it is an official one.
+func startsPlainly(s *compose.Service) bool {
+	if _, _, _, built := s.Build(); built {
+		return false
+	}
+	known, ok := baseimage.Of(s.Get("image").String())
+	return ok && known.Official()
 }
 
 func arrayCommand(v *rule.View, n *jsonc.Node) []rule.Finding {

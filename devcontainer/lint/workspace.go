@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/baseimage"
+	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/schema"
@@ -124,6 +126,9 @@ func serviceWithoutProject(v *rule.View, n *jsonc.Node, folder string) []rule.Fi
 	if f := ownFolderOpened(v, folder); f.Message != "" {
 		return []rule.Finding{f}
 	}
+	if f := aboveProject(v, folder); f.Message != "" {
+		return []rule.Finding{f}
+	}
 	if f := emptyVolumeOpened(v, folder); f.Message != "" {
 		return []rule.Finding{f}
 	}
@@ -147,6 +152,47 @@ func ownFolderOpened(v *rule.View, folder string) rule.Finding {
 			path.Join(v.Dir, path.Dir(v.Composed.First)) == v.Dir {
 			return rule.AtRight(r, fmt.Sprintf("%s is the folder of this file, and the project lies above it", r.Mount.Source),
 				"write .. for the project's folder")
+		}
+	}
+	return rule.Finding{}
+}
+
+// aboveProject reports a further Compose file whose paths are meant from its own folder: all paths begin in the folder of the
+// first file, and from there they leave the project. The finding has no message when that is not so.
+func aboveProject(v *rule.View, folder string) rule.Finding {
+	names := rights.Texts(v.Root.Member("dockerComposeFile"))
+	if v.Tree == nil || len(names) < 2 || len(v.Compose) != len(names) {
+		return rule.Finding{}
+	}
+	leaves := func(folder, name string) bool {
+		full := path.Join(folder, name)
+		return devcontainer.LeavesTree(full) || full != v.Home && !strings.HasPrefix(full, v.Home+"/") && v.Home != "."
+	}
+	judge := func(place rights.Place, name string) rule.Finding {
+		i := slices.Index(v.Compose, place.Doc)
+		if i < 1 || !strings.HasPrefix(name, "..") {
+			return rule.Finding{}
+		}
+		first, _ := v.Path(names[0].Text)
+		own, _ := v.Path(names[i].Text)
+		if path.Dir(own) == path.Dir(first) || !leaves(path.Dir(first), name) || leaves(path.Dir(own), name) {
+			return rule.Finding{}
+		}
+		return rule.Finding{Place: place,
+			Message: fmt.Sprintf("%s is the folder above the project: the paths of all Compose files begin in that of the first", name),
+			Hint:    fmt.Sprintf("write . for the folder of %s", path.Base(names[0].Text))}
+	}
+	for _, r := range v.ServiceMounts() { // people mount the folder of all projects above the one that they open
+		if f := judge(r.Place, r.Mount.Source); path.Clean(r.Mount.Target) == path.Clean(folder) && r.Mount.Type == "bind" && f.Message != "" {
+			return f
+		}
+	}
+	build := v.Composed.Dev().Get("build")
+	for _, n := range []*compose.Node{build, build.Get("context")} {
+		if n != nil && n.Kind == compose.Scalar {
+			if f := judge(rule.ComposePlace(n), n.Text); f.Message != "" {
+				return f
+			}
 		}
 	}
 	return rule.Finding{}

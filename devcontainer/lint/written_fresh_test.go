@@ -243,8 +243,8 @@ var writtenFresh = []pair{
 		strings.Replace(databaseService, "db:", "database:", 1) + "    hostname: databse\n"},
 	{"server elsewhere", `SBX332`, "", composedAt("/w", "") + service + "    environment: {DB_HOST: staging}\n" + databaseService},
 	{"database that runServices leaves out", `warning SBX332 ["app"]`, composedAt("/w", `, "runServices": ["app"]`) + service +
-		"    environment: {DATABASE_URL: \"postgres://a:b@db:5432/c\"}\n" + databaseService, composedAt("/w", `, "runServices": ["app"]`) +
-		service + "    environment: {DATABASE_URL: \"postgres://a:b@db:5432/c\"}\n    depends_on: [db]\n" + databaseService},
+		"    environment: {DATABASE_URL: \"postgres://postgres:x@db:5432/c\"}\n" + databaseService, composedAt("/w", `, "runServices": ["app"]`) +
+		service + "    environment: {DATABASE_URL: \"postgres://postgres:x@db:5432/c\"}\n    depends_on: [db]\n" + databaseService},
 	{"list of packages that another names", `error SBX753 /tmp/a.txt`, buildingWith("") + "FROM python:3.13\nCOPY a.txt /tmp/\n" +
 		"RUN pip install -r /tmp/a.txt\n-- .devcontainer/a.txt --\n-r b.txt\n-- .devcontainer/b.txt --\n", buildingWith("") +
 		"FROM python:3.13\nCOPY a.txt b.txt /tmp/\nRUN pip install -r /tmp/a.txt\n" +
