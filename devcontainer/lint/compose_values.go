@@ -68,7 +68,7 @@ func changedValue(variable compose.Variable) (f rule.Finding) {
 		return rule.AtCompose(n, "the quotes are a part of the value here", fmt.Sprintf(`put them around all of it: "%s=…"`, variable.Name))
 	case listed && strings.TrimSpace(variable.Name) != variable.Name, listed && strings.HasPrefix(value, " "):
 		return rule.AtCompose(n, "the spaces around = are a part of the name and of the value", "take them out")
-	case !listed && text == value && number(n.Type(), text) != text:
+	case !listed && text == value && !strings.Contains(text, "_") && number(n.Type(), text) != text:
 		return rule.AtCompose(n, fmt.Sprintf("YAML reads the number %s here, and passes it for %s", number(n.Type(), text), text),
 			"put it into quotes")
 	}

@@ -587,6 +587,22 @@ var writtenCompose = []pair{
 			"      \"integrity\": \"sha256:" + strings.Repeat("a", 64) + "\"\n" +
 			"    }\n  }\n}\n",
 		""},
+	// What stays as it is.
+	{"numbers and quotes that stay", "SBX334", "", composedApp + pythonApp + "    environment:\n      A: 3.1\n      B: 20_000\n" +
+		"      C: '\"x\"'\n      D: a_b\n      E: cash$$5\n"},
+	{"folder of all projects", "SBX317", "", `{"dockerComposeFile": ["../docker-compose.yml", "more.yml"], "service": "app", ` +
+		`"workspaceFolder": "/workspaces/${localWorkspaceFolderBasename}"}` + "\n-- docker-compose.yml --\nservices:\n  app:\n" +
+		"    image: python:3.12\n-- .devcontainer/more.yml --\nservices:\n  app:\n    command: sleep infinity\n" +
+		"    volumes:\n      - ..:/workspaces:cached\n"},
+	{"options that scripts read undeclared", "SBX325", "", imaged("debian:12", `, "features": {"ghcr.io/devcontainers/features/node:1": `+
+		`{"additionalVersions": "18"}, "ghcr.io/shyim/devcontainers-features/php:0": {"version": "8.4"}}`)},
+	{"host of another network", "SBX332", "", composedApp + pythonApp + "    environment:\n" +
+		"      DATABASE_URL: postgres://a:b@staging:5432/c\n" + databaseService},
+	{"account of a script", "SBX332", "", composedApp + pythonApp + "    environment:\n      DATABASE_URL: postgres://a:b@db:5432/c\n" +
+		databaseService + "    volumes:\n      - ./init:/docker-entrypoint-initdb.d\n"},
+	{"alias of a network", "SBX332", "", composedApp + pythonApp + "    environment:\n      DB_HOST: database\n" +
+		databaseService + "    networks:\n      default:\n        aliases: [database]\n"},
+	{"text of another shell", "SBX740", "", scripted("debian:12", "set -e\ncat >> /etc/profile <<'EOF'\nexport ME=$USER\nEOF\n")},
 }
 
 func TestComposeProjects(t *testing.T) { testPairs(t, writtenCompose) }
