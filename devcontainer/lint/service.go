@@ -105,7 +105,7 @@ func isSoonDone(words []string) bool {
 	name := path.Base(words[0])
 	isShell := slices.Contains([]string{"sh", "bash", "ash", "dash", "zsh"}, name)
 	switch {
-	case isPrinter(words[0]), len(words) > 1 && slices.Contains(installers[name], words[1]) && !slices.Contains(words, "&&"):
+	case isPrinter(words[0]), len(words) > 1 && slices.Contains(onlyInstall[name], words[1]) && !slices.Contains(words, "&&"):
 		return true
 	case len(words) == 1:
 		return isShell || slices.Contains([]string{"python", "python3", "node", "irb"}, name)
@@ -118,8 +118,8 @@ func isSoonDone(words []string) bool {
 	})
 }
 
-// installers are programs by the words with which they only install something.
-var installers = map[string][]string{"npm": {"install", "ci", "i"}, "yarn": {"install"}, "pnpm": {"install", "i"}, "pip": {"install"},
+// onlyInstall are programs by the words with which they only install something.
+var onlyInstall = map[string][]string{"npm": {"install", "ci", "i"}, "yarn": {"install"}, "pnpm": {"install", "i"}, "pip": {"install"},
 	"pip3": {"install"}, "bundle": {"install"}, "composer": {"install"}, "poetry": {"install"}, "go": {"mod", "build"}}
 
 // isPrinter reports whether a word starts one of printers, and no program of the project that is called like one.
