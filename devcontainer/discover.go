@@ -117,6 +117,10 @@ func nearName(tree Tree) string {
 			case "devcontainer.json", "devcontainer.jsonc", "devcontainers.json", "devcontainer.json5", "devcontainer.yaml", "devcontainer.yml",
 				".devcontainer.jsonc", ".devcontainers.json":
 				return slash.Join(dir, entry)
+			case ".devcontainer.json":
+				if dir != "." {
+					return slash.Join(dir, entry)
+				}
 			}
 		}
 	}

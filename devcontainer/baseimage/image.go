@@ -290,8 +290,14 @@ func forDevContainers(name, tag string, older bool) (known Image, ok bool) {
 		known.lacks = lacks
 	}
 	known.Release, known.Ubuntu = release(name, tag)
+	if m := ofDistribution.FindStringSubmatch(tag); m != nil && name == "base" {
+		known.Release, known.Ubuntu = m[2], m[1] == "ubuntu"
+	}
 	return known, true
 }
+
+// ofDistribution matches tags of base that say a release by its number.
+var ofDistribution = lazyregexp.New(`(ubuntu|debian)-?(\d+(?:\.\d\d)?)$`)
 
 // release returns the release that a tag says: by its number in the distribution's own image, by a code name in others.
 func release(name, tag string) (release string, ubuntu bool) {

@@ -61,7 +61,8 @@ func TestSocketsOfTheHost(t *testing.T) {
 			"-v":      image(`"runArgs": ["-v", "` + c.source + `:/x:ro"]`),
 			"--mount": image(`"runArgs": ["--mount=type=bind,src=` + c.source + `,dst=/x"]`),
 		} {
-			if got := reported(alone(src)); got != c.want {
+			// That a variable may be empty is a matter of its own.
+			if got := strings.TrimPrefix(reported(alone(src)), "SBX335 "); got != c.want {
 				t.Errorf("%s as %s: got %q, want %q", c.source, form, got, c.want)
 			}
 		}

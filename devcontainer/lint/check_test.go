@@ -154,7 +154,7 @@ func TestHostRules(t *testing.T) {
 		{"home", image(`"mounts": ["type=bind,source=${localEnv:HOME}${localEnv:USERPROFILE},target=/h"]`), "SBX407"},
 		{"ssh keys", image(`"mounts": ["type=bind,source=${localEnv:HOME}/.ssh,target=/home/x/.ssh,readonly"]`), "SBX407"},
 		{"ssh keys by a longer way", image(`"mounts": ["type=bind,source=${localEnv:HOME}/a/../.ssh/,target=/s"]`), "SBX407"},
-		{"ssh keys written out", image(`"runArgs": ["-v", "/home/me/.ssh:/s"]`), "SBX407"},
+		{"ssh keys written out", image(`"runArgs": ["-v", "/home/me/.ssh:/s"]`), "SBX335 SBX407"},
 		{"above the workspace", image(`"mounts": ["type=bind,source=${localWorkspaceFolder}/..,target=/all"]`), "SBX407"},
 		{"a cache at home", image(`"mounts": ["type=bind,source=${localEnv:HOME}/.cache/go-build,target=/c"]`), ""},
 		{"below the workspace", image(`"mounts": ["type=bind,source=${localWorkspaceFolder}/data,target=/data"]`), ""},

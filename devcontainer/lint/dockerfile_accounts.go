@@ -206,7 +206,7 @@ func rootNeeded(v *rule.View) (out []rule.Finding) {
 			for _, cmd := range i.Commands {
 				what := needsRoot(cmd)
 				if what == "" && node && !prefix && installsGlobally(cmd) {
-					what = "a global install of npm"
+					what = globally(cmd)
 				}
 				if what == "" && node && ofRoot && cmd.Wrapped == "" && installsHere(cmd) {
 					what = fmt.Sprintf("%s in %s, which WORKDIR makes for root,", joinedWords(cmd), folder)
@@ -223,7 +223,7 @@ func rootNeeded(v *rule.View) (out []rule.Finding) {
 			}
 		}
 	}
-	return append(out, rootNeededInHooks(v)...)
+	return slices.Concat(out, rootNeededInHooks(v), hookMeanings(v, writtenByUser))
 }
 
 // setsPrefix reports whether a step may give npm another folder for what all have, or that folder to the user.
@@ -236,6 +236,14 @@ var givesAway = lazyregexp.New(`--ch(own|mod)|\bchown|\bchmod|\bmkdir|\binstall 
 
 // ofOthers matches folders that need not be root's.
 var ofOthers = lazyregexp.New(`^/(home|tmp|var/tmp)(/|$)`)
+
+// globally is how a finding calls what installsGlobally is about.
+func globally(cmd *shell.Command) string {
+	if cmd.Is("corepack") {
+		return "corepack enable"
+	}
+	return "a global install of npm"
+}
 
 // installsHere reports whether a package manager of Node makes node_modules in the folder where it runs.
 func installsHere(cmd *shell.Command) bool {
@@ -256,6 +264,9 @@ func mayHavePrefix(v *rule.View) bool {
 func installsGlobally(cmd *shell.Command) bool {
 	words := cmd.Operands()
 	_, global := cmd.Flag("-g", "--global")
+	if _, elsewhere := cmd.Flag("--install-directory"); cmd.Is("corepack") { // which links its programs next to itself
+		return len(words) > 0 && words[0].Text == "enable" && !elsewhere
+	}
 	return cmd.Is("npm") && global && len(words) > 1 && slices.Contains([]string{"install", "i", "add"}, words[0].Text)
 }
 
@@ -277,7 +288,7 @@ func rootNeededInHooks(v *rule.View) (out []rule.Finding) {
 		v.EachCommand(n, func(_ *jsonc.Node, cmd *shell.Command) {
 			what := needsRoot(cmd)
 			if what == "" && npm && installsGlobally(cmd) {
-				what = "a global install of npm"
+				what = globally(cmd)
 			}
 			if said || what == "" || cmd.User != "" || cmd.Wrapped == "sudo" || cmd.OnFailure == shell.Open {
 				return

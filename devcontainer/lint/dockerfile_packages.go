@@ -88,7 +88,7 @@ func staleLists(v *rule.View) (out []rule.Finding) {
 				"fetch and install in one step: RUN apt-get update && apt-get install …"))
 		}
 	}
-	return append(out, missingLists(v)...)
+	return slices.Concat(out, missingLists(v), hookMeanings(v, noLists))
 }
 
 // missingLists reports an install in an official image, which has no package lists, before anything fetches them.

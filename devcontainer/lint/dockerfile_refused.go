@@ -42,7 +42,7 @@ func packagesRefused(v *rule.View) (out []rule.Finding) {
 		}
 		out = append(out, p.found...)
 	}
-	return out
+	return append(out, hookMeanings(v, managedPip)...)
 }
 
 // mayBeRefused reports whether a step of the stage installs what is judged: what the steps before it do matters only then.

@@ -37,7 +37,7 @@ func lostEffects(v *rule.View) (out []rule.Finding) {
 			out = append(out, v.AtDockerfile(last.Start, last.End, lost, instead))
 		}
 	}
-	return append(out, hooksWithoutEffect(v)...)
+	return slices.Concat(out, hooksWithoutEffect(v), hookMeanings(v, exportedLast, onTheHost))
 }
 
 // hooksWithoutEffect reports hooks that only change their shell, which ends with them: its folder, its variables and its names.

@@ -159,6 +159,11 @@ func imageUserMissing(v *rule.View) []rule.Finding {
 		}
 	}
 	n := v.NamedUser()
+	if n != nil && mayBeUnset.MatchString(n.Text) {
+		f := v.AtValue(n, fmt.Sprintf("%s has no user with the name of whoever opens the project", image), "name a user of the image: "+of.User)
+		f.Severity = diag.SeverityWarning
+		return []rule.Finding{f}
+	}
 	if n == nil || has(n.Text) {
 		return nil
 	}

@@ -32,10 +32,18 @@ var valueForms = map[string]valueForm{
 	"memory": sizeForm, "memory-reservation": sizeForm, "memory-swap": sizeForm, "shm-size": sizeForm,
 	"workdir":    {lazyregexp.New(`^/|^[A-Za-z]:`), "write the whole path, such as /workspaces"},
 	"pids-limit": numberForm, "stop-timeout": numberForm, "cpu-shares": numberForm,
-	"cpus":     {lazyregexp.New(`^[\d./eE+-]+$`), "write a number: 1.5"},
-	"restart":  {lazyregexp.New(`^(no|never|always|unless-stopped|on-failure(:\d+)?)$`), "write no, always, on-failure or unless-stopped"},
-	"ulimit":   {lazyregexp.New(`^(host|[a-z]+=-?\d+(:-?\d+)?)$`), "write NAME=SOFT:HARD, or NAME=NUMBER: nofile=65536"},
-	"add-host": {lazyregexp.New(`[:=]`), "write NAME:ADDRESS; host-gateway is the address of the host"},
+	"cpus":               {lazyregexp.New(`^[\d./eE+-]+$`), "write a number: 1.5"},
+	"restart":            {lazyregexp.New(`^(no|never|always|unless-stopped|on-failure(:\d+)?)$`), "no, always, on-failure or unless-stopped"},
+	"ulimit":             {lazyregexp.New(`^(host|[a-z]+=-?\d+(:-?\d+)?)$`), "write NAME=SOFT:HARD, or NAME=NUMBER: nofile=65536"},
+	"device-cgroup-rule": {lazyregexp.New(`^[acb] (\d+|\*):(\d+|\*) [rwm]{1,3}$`), "write TYPE MAJOR:MINOR MODE: c 189:* rmw"},
+	"dns":                {lazyregexp.New(`^(none|[0-9a-fA-F:.%\w]*[:.][0-9a-fA-F:.%\w]*)$`), "write the address of a server"},
+	"mac-address":        {lazyregexp.New(`^[0-9a-fA-F]{2}([:-][0-9a-fA-F]{2}){5}$`), "write six bytes: 02:42:ac:11:00:02"},
+	"tmpfs":              {lazyregexp.New(`^/`), "write the whole path in the container, such as /tmp"},
+	"sysctl":             {lazyregexp.New(`.=`), "write NAME=VALUE"},
+	"pid":                {lazyregexp.New(`^(host|private|(container|ns):.+)$`), "write host, or container:NAME"},
+	"ipc":                {lazyregexp.New(`^(none|private|shareable|host|(container|ns):.+)$`), "private, shareable, host, or container:NAME"},
+	"oom-score-adj":      numberForm,
+	"add-host":           {lazyregexp.New(`[:=]`), "write NAME:ADDRESS; host-gateway is the address of the host"},
 }
 
 const portHint = "write ADDRESS:HOST:CONTAINER/PROTOCOL, or less of it"

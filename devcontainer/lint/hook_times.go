@@ -114,6 +114,7 @@ func failsAgain(cmd *shell.Command) (what, instead string) {
 // rootsVolumes reports volumes below the workspace that the user of the sessions cannot write: an empty volume belongs
 // to root unless the image has the folder.
 func rootsVolumes(v *rule.View) (out []rule.Finding) {
+	out = eachMount(v, serversFolder)
 	user, known := v.SessionUser()
 	if image, ok := baseimage.Of(v.BaseImage()); ok && v.NamedUser() == nil && len(v.Of(rights.User, rights.Session)) == 0 &&
 		image.Session != "" {
@@ -122,7 +123,7 @@ func rootsVolumes(v *rule.View) (out []rule.Finding) {
 	folder := v.Root.Member("workspaceFolder").TextOr("${containerWorkspaceFolder}")
 	plain := known && user != "" && !rule.IsRoot(user)
 	if !plain || v.Kind() != devcontainer.ConfigFile || v.Build != nil && v.Bare {
-		return nil
+		return out
 	}
 	corrected := false
 	v.EachHookText(func(text string) {

@@ -56,6 +56,9 @@ func wantedFile(v *rule.View, folder string, cmd *shell.Command) rule.Finding {
 		return rule.Finding{}
 	}
 	line := joinedWords(cmd)
+	if at := strings.Index(line, ".["); at > 0 && cmd.Is("pip", "pip3") { // extras of the project
+		line = strings.ReplaceAll(line[:at+1], "--editable", "-e")
+	}
 	for _, w := range wants {
 		if line != w.words && !strings.HasPrefix(line, w.words+" ") {
 			continue

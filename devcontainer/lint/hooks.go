@@ -63,12 +63,13 @@ var before = []string{"cd", "pushd", "git", "cp", "mv", "curl", "wget", "ln", "m
 	"echo", "cat"}
 
 // guarded matches commands that ask whether a script is there, or go on without it.
-var guarded = lazyregexp.New(`\[|\btest\b|\|\||\b(if|for|while|case)\b`)
+var guarded = lazyregexp.New(`\[\[?\s|\btest\b|\|\||\b(if|for|while|case)\b`)
 
 // hookScripts reports scripts of the project that a hook calls and that do not run.
 func hookScripts(v *rule.View) (out []rule.Finding) {
+	out = hookMeanings(v, notMountedThere)
 	if v.Tree == nil {
-		return nil
+		return out
 	}
 	made := false    // an earlier hook may have made files
 	written := false // it may have made any, and not only those that an installation makes
@@ -198,6 +199,9 @@ func scriptOf(cmd *shell.Command) (name string, byPath bool) {
 func notInPath(v *rule.View, folder string, cmd *shell.Command) rule.Finding {
 	name := cmd.Words[0].Text
 	byName := strings.HasSuffix(name, ".sh") && !strings.ContainsAny(name, "/$*?[~`<>(")
+	if byName && v.Tree.Kind(path.Join(folder, ".devcontainer", name)) == devcontainer.File {
+		name = ".devcontainer/" + name
+	}
 	if !byName || cmd.OnFailure == shell.Open || v.Tree.Kind(path.Join(folder, name)) != devcontainer.File {
 		return rule.Finding{}
 	}
@@ -205,7 +209,7 @@ func notInPath(v *rule.View, folder string, cmd *shell.Command) rule.Finding {
 	if !asItIs || setsPath(v) {
 		return rule.Finding{}
 	}
-	return rule.Finding{Message: fmt.Sprintf("%s is looked for in PATH, not in the folder that is opened", name),
+	return rule.Finding{Message: fmt.Sprintf("%s is looked for in PATH, not in the folder that is opened", cmd.Words[0].Text),
 		Hint: "write ./" + name}
 }
 

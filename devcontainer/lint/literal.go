@@ -56,6 +56,9 @@ func literalVariables(v *rule.View) (out []rule.Finding) {
 				`no program is found with it; write "remoteEnv": {"PATH": "${containerEnv:PATH}:/more"}`)
 		}
 	}
+	for _, m := range v.Root.Member("build").Member("args").Fields() {
+		report(m.Value.TextOr(""), v.AtValue(m.Value, "", "").Place, "", "write ${localEnv:NAME} for a variable of this machine")
+	}
 	const hint = "write ${localEnv:HOME} or ${localWorkspaceFolder}"
 	for _, r := range v.Of(rights.Mounted) {
 		if r.Notation == rights.Property && !v.ByCompose() { // which replaces them
@@ -244,7 +247,8 @@ func refusedValues(v *rule.View) (out []rule.Finding) {
 		if a.Flag == "detach" && rights.IsOn(a.Value) && a.Node != nil {
 			out = append(out, v.AtValue(a.Node, "the engine refuses to detach from a container that the tools attach to", "remove it"))
 		}
-		if plain := rights.Variable.ReplaceAllString(a.Value, "xx"); a.Flag == "name" && a.Node != nil && !containerName.MatchString(plain) {
+		plain := rights.Variable.ReplaceAllString(strings.ReplaceAll(a.Value, "${localWorkspaceFolder}", "/"), "xx")
+		if a.Flag == "name" && a.Node != nil && !containerName.MatchString(plain) {
 			out = append(out, v.AtValue(a.Node, fmt.Sprintf("the engine refuses the container's name %q", a.Value),
 				"letters, digits, _ . and - only"))
 		}
@@ -263,7 +267,7 @@ func refusedValues(v *rule.View) (out []rule.Finding) {
 // runArguments reports options that end the start.
 func runArguments(v *rule.View) []rule.Finding {
 	return slices.Concat(joinedArguments(v), unknownArguments(v), shortenedArguments(v), strayArgument(v), refusedValues(v), unreadValues(v),
-		namesOfNothing(v))
+		namesOfNothing(v), argumentsAlone(v))
 }
 
 // imageNames reports names of images that no registry can have.

@@ -94,7 +94,7 @@ func mountSyntax(v *rule.View) (out []rule.Finding) {
 			out = append(out, f)
 		}
 	}
-	return slices.Concat(out, dottedSources(v), volumeNames(v))
+	return slices.Concat(out, dottedSources(v), volumeNames(v), eachMount(v, targetWithMode, pathForVolume, rwOfPodman, slashedHomes))
 }
 
 // volumeName is what engines take as the name of a volume (moby, volume/local, and Podman, which takes one letter as well).
@@ -120,7 +120,7 @@ func volumeNames(v *rule.View) (out []rule.Finding) {
 func dottedSources(v *rule.View) (out []rule.Finding) {
 	for _, r := range v.Mounts() {
 		source, ok := strings.CutPrefix(r.Mount.Source, "./")
-		if r.Notation != rights.Property || r.Mount.Type != "bind" || !ok && !strings.HasPrefix(r.Mount.Source, "../") {
+		if r.Notation != rights.Property || r.Mount.Type != "bind" || !ok && !strings.HasPrefix(r.Mount.Source, "../") && r.Mount.Source != "." {
 			continue
 		}
 		f := rule.AtRight(r, fmt.Sprintf("whichever folder the engine is started in has %s, and older engines refuse it", r.Mount.Source),
@@ -222,5 +222,5 @@ func duplicateTargets(v *rule.View) (out []rule.Finding) {
 		}
 		seen[target], _ = v.Config.Position(r.Place.Start)
 	}
-	return out
+	return append(out, eachMount(v, onTheWorkspace)...)
 }

@@ -219,6 +219,7 @@ func programsMissing(v *rule.View) (out []rule.Finding) {
 			})
 		}
 	}
+	out = append(out, hookMeanings(v, noSystemd, notYetInPath)...)
 	if v.Build != nil && v.Build.Final != nil {
 		return append(append(out, placedElsewhere(v)...), missingInHooks(v, at[v.Build.Final])...)
 	}

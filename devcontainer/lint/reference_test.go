@@ -345,6 +345,7 @@ func TestFactsOfStarting(t *testing.T) {
 		{"SBX317", `{"image": "debian:bookworm-slim", "workspaceFolder": "src", "postStartCommand": "true"}`},
 		{"SBX317", `{"image": "debian:bookworm-slim", "workspaceFolder": "/app", "postStartCommand": "true",
 			"workspaceMount": "type=bind,source=${localWorkspaceFolder},target=/src"}`},
+		{"SBX335", `{"image": "debian:bookworm-slim", "mounts": ["type=bind,source=${localEnv:SBX_NOT_SET},target=/a"]}`},
 		{"SBX703", `{"image": "debian:bookworm-slim", "remoteUser": "vscode"}`},
 		{"SBX712", `{"build": {"dockerfile": "dockerfile", "target": "dev"}}`},
 		{"SBX729", `{"build": {"dockerfile": "copying"}}`},

@@ -79,6 +79,7 @@ var referenceRules = []rule.Rule{
 	{ID: "SBX332", Name: "database-elsewhere", Severity: diag.SeverityWarning, Check: lostConnections},
 	{ID: "SBX333", Name: "server-misused", Severity: diag.SeverityWarning, Check: misusedServers},
 	{ID: "SBX334", Name: "compose-value", Severity: diag.SeverityWarning, Check: changedValues},
+	{ID: "SBX335", Name: "mount-misplaced", Severity: diag.SeverityWarning, Check: misplacedMounts},
 }
 
 // hostRules judge what lets the container out to the host.

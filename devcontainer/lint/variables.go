@@ -94,7 +94,7 @@ func unknownVariables(v *rule.View) (out []rule.Finding) {
 		}
 		out = append(out, v.AtValue(u.node, message, hint))
 	}
-	return append(out, variablesElsewhere(v)...)
+	return slices.Concat(out, variablesElsewhere(v), hookMeanings(v, otherSide), emptyVariables(v))
 }
 
 // nearOurs matches the names of the CLI's folders and of nothing that a shell has, however they are spelt.
@@ -142,7 +142,7 @@ func cutDefaults(v *rule.View) (out []rule.Finding) {
 				"choose a default without a colon, or set it where it is used"))
 		}
 	}
-	return out
+	return append(out, shellDefaults(v)...)
 }
 
 // namelessVariables reports variables of an environment without a name.

@@ -39,8 +39,7 @@ func arrayCommands(v *rule.View) (out []rule.Finding) {
 		out = append(out, arrayCommand(v, r.Node)...)
 	}
 	if v.Kind() == devcontainer.ConfigFile {
-		out = append(out, linesToStart(v)...)
-		out = append(out, healthLines(v)...)
+		out = slices.Concat(out, linesToStart(v), healthLines(v), runTogether(v), hookMeanings(v, restLost))
 	}
 	return out
 }
@@ -165,7 +164,7 @@ func arrayCommand(v *rule.View, n *jsonc.Node) []rule.Finding {
 }
 
 // wholeVariable matches a word that begins with a variable of a shell. The CLI replaces none of them.
-var wholeVariable = lazyregexp.New(`^\$(HOME|USER|PWD|PATH|UID|\{(HOME|USER|PWD|PATH|UID)\})(/|$)`)
+var wholeVariable = lazyregexp.New(`^(~|\$(HOME|USER|PWD|PATH|UID|\{(HOME|USER|PWD|PATH|UID)\}))(/|$)`)
 
 // plainReaders are programs that get such a word as a path or a text, and hand it to no shell.
 var plainReaders = append(slices.Clone(plainPrograms), "ls", "tar", "unzip", "pip", "pip3", "npm", "python", "python3", "node")

@@ -15,6 +15,18 @@ func spaced(more string) string {
 	return imaged("debian:13", `, "customizations": {"codespaces": {`+"\n"+more+`}}`)
 }
 
+// mounted is a configuration with one mount of its own, on a line of its own.
+func mounted(mount string) string { return imaged("debian:13", `, "mounts": [`+"\n"+`"`+mount+`"]`) }
+
+// running is a configuration with runArgs.
+func running(args string) string { return imaged("debian:13", `, "runArgs": [`+"\n"+args+`]`) }
+
+// optioned is a configuration with build.options.
+func optioned(options string) string {
+	return `{"build": {"dockerfile": "Dockerfile", "options": [` + "\n" + options + `]}}` +
+		"\n-- .devcontainer/Dockerfile --\nFROM debian:13\n"
+}
+
 const (
 	devBase = "mcr.microsoft.com/devcontainers/base:bookworm"
 	devNode = "mcr.microsoft.com/devcontainers/javascript-node:22"
@@ -62,7 +74,8 @@ var writtenJSON = []pair{
 	{"interpreter that the image lacks", `warning SBX324 "python`, coded("python:3.13",
 		`"python.defaultInterpreterPath": "/opt/conda/bin/python"`),
 		coded("python:3.13", `"python.defaultInterpreterPath": "/usr/local/bin/python"`)},
-	{"permission of nothing", `warning SBX324 "content"`, spaced(`"repositories": {"o/r": {"permissions": {` + "\n" + `"content": "read"}}}`),
+	{"permission of nothing", `warning SBX324 "content"`,
+		spaced(`"repositories": {"o/r": {"permissions": {` + "\n" + `"content": "read"}}}`),
 		spaced(`"repositories": {"o/r": {"permissions": {"contents": "read"}}}`)},
 	{"permission to do both", `warning SBX324 "contents"`,
 		spaced(`"repositories": {"o/r": {"permissions": {` + "\n" + `"contents": "readwrite"}}}`),
@@ -82,6 +95,113 @@ var writtenJSON = []pair{
 		imaged("mcr.microsoft.com/devcontainers/python:3.13", `, "postCreateCommand": "pip install pre-commit && pre-commit install"`)},
 	{"git lfs", `error SBX749 "git lfs`, imaged(devBase, `, "postCreateCommand": "git lfs pull"`),
 		imaged(devBase, `, "features": {"ghcr.io/devcontainers/features/git-lfs:1": {}}, "postCreateCommand": "git lfs pull"`)},
+	// Commands of hooks that mean something else.
+	{"script of a shell in several words", `warning SBX314 "bash`, imaged("debian:13", `, "postCreateCommand": "bash -c ls -l"`),
+		imaged("debian:13", `, "postCreateCommand": "bash -c 'ls -l'"`)},
+	{"script in several words of an array", `warning SBX314 ["bash"`, imaged("debian:13", `, "postCreateCommand": ["bash", "-c", "ls",
+		"-l"]`),
+		imaged("debian:13", `, "postCreateCommand": ["bash", "-c", "ls -l $1", "bash", "/"]`)},
+	{"home in an array", `warning SBX314 "~/`, imaged("debian:13", `, "postCreateCommand": ["cp", "a",`+"\n"+`"~/a"]`) + "\n-- a --\n",
+		imaged("debian:13", `, "postCreateCommand": "cp a ~/a"`) + "\n-- a --\n"},
+	{"commands at the same time", `warning SBX314 "build"`, imaged("node:24", `, "postCreateCommand": {"install": "npm install",`+"\n"+
+		`"build": "npm run build"}`) + packageJSON, imaged("node:24", `, "postCreateCommand": {"install": "npm install", "pip": "npm -v"}`)},
+	{"redirection by sudo", `error SBX751 "sudo echo`, imaged(devBase, `, "postCreateCommand": "sudo echo a > /etc/a"`),
+		imaged(devBase, `, "postCreateCommand": "echo a | sudo tee /etc/a; sudo sh -c 'echo b > /etc/b'"`)},
+	{"redirection by root", `SBX751`, "", imaged(devBase, `, "remoteUser": "root", "postCreateCommand": "echo a > /etc/a"`)},
+	{"programs of corepack", `error SBX751 "corepack`, imaged("node:24", `, "remoteUser": "node", "postCreateCommand": "corepack enable"`),
+		imaged("node:24", `, "postCreateCommand": "corepack enable"`)},
+	{"packages without lists", `error SBX710 "apt-get`, imaged("debian:13", `, "postCreateCommand": "apt-get install -y jq"`),
+		imaged("debian:13", `, "onCreateCommand": "apt-get update", "postCreateCommand": "apt-get install -y jq"`)},
+	{"pip of the system", `error SBX752 "apt-get`,
+		imaged("debian:13", `, "postCreateCommand": "apt-get update && apt-get install -y python3-pip && pip install x"`),
+		imaged("debian:13", `, "postCreateCommand": "apt-get update && apt-get install -y python3-pip && `+
+			`pip install --break-system-packages x"`)},
+	{"systemctl", `warning SBX749 "sudo`, imaged(devBase, `, "postStartCommand": "sudo systemctl start ssh"`),
+		imaged(devBase, `, "postStartCommand": "sudo service ssh start"`)},
+	{"program in the home", `warning SBX749 "curl`, imaged("python:3.13",
+		`, "postCreateCommand": "curl -LsSf https://astral.sh/uv/install.sh | sh && uv --version"`),
+		imaged("python:3.13",
+			`, "postCreateCommand": "curl -LsSf https://astral.sh/uv/install.sh | sh && PATH=~/.local/bin:$PATH uv --version"`)},
+	{"packages of the host", `warning SBX734 "sudo`, imaged("debian:13", `, "initializeCommand": "sudo apt-get install -y jq"`),
+		imaged("debian:13", `, "initializeCommand": "docker network inspect x"`)},
+	{"variable at the end of a hook", `warning SBX734 "ls`, imaged("debian:13", `, "postCreateCommand": "ls && export A=1"`),
+		imaged("debian:13", `, "postCreateCommand": "export A=1 && ls"`)},
+	{"folder of the host", `warning SBX304 "sh`, imaged("debian:13", `, "postCreateCommand": "sh ${localWorkspaceFolder}/a.sh"`),
+		imaged("debian:13", `, "postCreateCommand": "docker run -v ${localWorkspaceFolder}:/w x"`)},
+	{"folder of the container", `warning SBX304 "sh`, imaged("debian:13", `, "initializeCommand": "sh ${containerWorkspaceFolder}/a.sh"`),
+		imaged("debian:13", `, "initializeCommand": "sh ${localWorkspaceFolder}/a.sh"`)},
+	{"project elsewhere", `error SBX318 "cd`, imaged("debian:13", `, "postCreateCommand": "cd /workspace && ls"`), imaged("debian:13",
+		`, "workspaceFolder": "/workspace", "workspaceMount": "source=${localWorkspaceFolder},target=/workspace,type=bind",
+"postCreateCommand": "cd /workspace && ls"`)},
+	{"script of .devcontainer by its name", `error SBX318 "init.sh"`,
+		imaged("debian:13", `, "postCreateCommand": "init.sh"`) + "\n-- .devcontainer/init.sh --\ntrue\n",
+		imaged("debian:13", `, "postCreateCommand": "sh .devcontainer/init.sh"`) + "\n-- .devcontainer/init.sh --\ntrue\n"},
+	{"extras of a project that is none", `error SBX318 "pip`, imaged("python:3.13", `, "postCreateCommand": "pip install -e .[dev]"`) + readme,
+		imaged("python:3.13", `, "postCreateCommand": "pip install -e .[dev]"`) + pyproject},
+	// Mounts.
+	{"mode behind a target", `error SBX310 "type=bind`, mounted("type=bind,source=/srv/a,target=/a:ro"),
+		mounted("type=bind,source=/srv/a,target=/a,readonly")},
+	{"path for a volume", `error SBX310 "type=volume`, mounted("type=volume,source=${localWorkspaceFolder}/a,target=/a"),
+		mounted("type=volume,source=a,target=/a")},
+	{"rw", `warning SBX310 "type=bind`, mounted("type=bind,source=/srv/a,target=/a,rw"),
+		mounted("type=bind,source=/srv/a,target=/a,readonly=false")},
+	{"dot for a source", `warning SBX310 "type=bind`, mounted("type=bind,source=.,target=/a"),
+		mounted("type=bind,source=${localWorkspaceFolder},target=/a")},
+	{"slash between homes", `warning SBX310 "type=bind`, mounted("type=bind,source=${localEnv:HOME}/${localEnv:USERPROFILE}/a,target=/a"),
+		mounted("type=bind,source=${localEnv:HOME}${localEnv:USERPROFILE}/a,target=/a")},
+	{"project twice", `warning SBX312 "type=bind`, mounted("type=bind,source=/srv/a,target=/workspaces/${localWorkspaceFolderBasename}"),
+		mounted("type=bind,source=/srv/a,target=/workspaces/a")},
+	{"folder of one person", `warning SBX335 "type=bind`, mounted("type=bind,source=/Users/anna/a,target=/a"),
+		mounted("type=bind,source=/home/codespace/a,target=/a")},
+	{"source that may be empty", `warning SBX335 "type=bind`, mounted("type=bind,source=${localEnv:A_SOCK},target=/a"),
+		mounted("type=bind,source=${localEnv:A_SOCK:/dev/null},target=/a")},
+	{"home of another", `warning SBX335 "type=bind`, imaged(devNode, `,
+		"mounts": [`+"\n"+`"type=bind,source=/srv/a,target=/home/vscode/.a"]`),
+		imaged(devNode, `, "mounts": ["type=bind,source=/srv/a,target=/home/node/.a"]`)},
+	{"home of another that a hook uses", `SBX335`, "", imaged(devNode, `, "postCreateCommand": "cp -r /home/vscode/.a ~/.a",
+"mounts": ["type=bind,source=/srv/a,target=/home/vscode/.a"]`)},
+	{"folder of the editor's server", `warning SBX330 "type=volume`,
+		imaged(devBase, `, "mounts": [`+"\n"+`"type=volume,source=a,target=/home/vscode/.vscode-server/extensions"]`),
+		imaged(devBase, `, "remoteUser": "root", "mounts": ["type=volume,source=a,target=/root/.vscode-server/extensions"]`)},
+	// Options of the engine, which a shell does not read.
+	{"option without its value", `error SBX321 "--security-opt"`, running(`"--init",` + "\n" + `"--security-opt"`), running(`"--security-opt",
+		"label=disable"`)},
+	{"option without its value for a build", `error SBX321 "--add-host"`, optioned(`"--add-host"`), optioned(`"--add-host", "a:1.2.3.4"`)},
+	{"option and value for a build", `error SBX321 "--add-host a`, optioned(`"--add-host a:1.2.3.4"`), optioned(`"--add-host=a:1.2.3.4"`)},
+	{"quotes of a shell", `error SBX321 "--hostname`, running(`"--hostname='a'"`), running(`"--gpus=\"device=0\""`)},
+	{"rule for devices", `error SBX321 "--device-cgroup-rule`, running(`"--device-cgroup-rule=189:* rmw"`),
+		running(`"--device-cgroup-rule=c 189:* rmw"`)},
+	{"entrypoint", `warning SBX321 "--entrypoint`, running(`"--entrypoint=/a.sh"`), running(`"--init"`)},
+	{"soft limit over the hard one", `error SBX321 "--ulimit`, running(`"--ulimit=nofile=2048:1024"`),
+		running(`"--ulimit=nofile=1024:2048"`)},
+	{"less with swap", `error SBX321 "--memory-swap`, running(`"--memory=4g",` + "\n" + `"--memory-swap=2g"`), running(`"--memory=4g",
+		"--memory-swap=4096m"`)},
+	{"two networks", `error SBX321 "--network=a"`, running(`"--network=host",` + "\n" + `"--network=a"`), running(`"--network=a",
+		"--network=b"`)},
+	{"user of a shell", `error SBX321 "--user"`, running(`"--user", "$(id -u)"`), running(`"--user", "1000"`)},
+	{"gpu", `warning SBX321 "--gpu=all"`, running(`"--gpu=all"`), running(`"--gpus=all"`)},
+	{"path in a name", `error SBX321 "--name`, running(`"--name=a-${localWorkspaceFolder}"`),
+		running(`"--name=a-${localWorkspaceFolderBasename}"`)},
+	{"profile that is not there", `error SBX321 "seccomp`, imaged("debian:13", `, "securityOpt": [`+"\n"+`"seccomp=unconfigned"]`),
+		imaged("debian:13", `, "securityOpt": ["seccomp=unconfined"]`)},
+	// Variables.
+	{"number of the user", `warning SBX304 "${localEnv:UID}"`, imaged("debian:13", `, "containerEnv": {"A":`+"\n"+`"${localEnv:UID}"}`),
+		imaged("debian:13", `, "containerEnv": {"A": "${localEnv:UID:1000}"}`)},
+	{"braces without a dollar", `warning SBX304 "{local`, imaged("debian:13", `, "containerEnv": {"A":`+"\n"+`"{localWorkspaceFolder}"}`),
+		imaged("debian:13", `, "containerEnv": {"A": "{local}"}`)},
+	{"default of a shell", `warning SBX305 "${localEnv:A:-b}"`, imaged("debian:13", `, "containerEnv": {"A":`+"\n"+`"${localEnv:A:-b}"}`),
+		imaged("debian:13", `, "containerEnv": {"A": "${localEnv:A:b-c}"}`)},
+	{"folder of the host in a variable", `warning SBX304 "${localEnv:HOME}/go"`, imaged("debian:13", `,
+		"containerEnv": {"GOPATH":`+"\n"+`"${localEnv:HOME}/go"}`),
+		imaged("debian:13", `, "containerEnv": {"LOCAL_WORKSPACE_FOLDER": "${localWorkspaceFolder}"}`)},
+	{"variable of a shell for a build", `warning SBX320 "$USER"`,
+		`{"build": {"dockerfile": "Dockerfile", "args": {"U":` + "\n" + `"$USER"}}}` +
+			"\n-- .devcontainer/Dockerfile --\nFROM debian:13\nARG U\n", `{"build": {"dockerfile": "Dockerfile",
+		"args": {"U": "${localEnv:USER}"}}}` +
+			"\n-- .devcontainer/Dockerfile --\nFROM debian:13\nARG U\n"},
+	{"name of whoever opens the project", `warning SBX703 "${localEnv:USER}"`, imaged("debian:13", `,
+		"remoteUser":`+"\n"+`"${localEnv:USER}"`),
+		imaged("debian:13", `, "remoteUser": "root"`)},
 }
 
 func TestWrittenJSON(t *testing.T) { testPairs(t, writtenJSON) }
