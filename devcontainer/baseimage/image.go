@@ -267,6 +267,23 @@ var lackedByDevImages = sync.OnceValue(func() map[string][]string {
 	return out
 })
 
+// otherNames are names that people give Microsoft's images for dev containers, and those that the images have.
+var otherNames = map[string]string{"node": "javascript-node", "nodejs": "javascript-node", "javascript": "javascript-node",
+	"typescript": "typescript-node", "ubuntu": "base:ubuntu", "debian": "base:debian", "alpine": "base:alpine", "c++": "cpp", "gcc": "cpp",
+	"golang": "go", "csharp": "dotnet", "dotnetcore": "dotnet", "python3": "python", "conda": "miniconda", "codespaces": "universal",
+	"codespaces-linux": "universal", "base-ubuntu": "base:ubuntu", "base-debian": "base:debian", "base-alpine": "base:alpine"}
+
+// Misnamed returns the name of the image for dev containers that was probably meant by one that Microsoft does not publish, or "".
+func Misnamed(image string) string {
+	const registry = "mcr.microsoft.com/devcontainers/"
+	name, ok := strings.CutPrefix(image, registry)
+	name, _, _ = strings.Cut(name, ":")
+	if !ok || otherNames[name] == "" {
+		return ""
+	}
+	return registry + otherNames[name]
+}
+
 // forDevContainers are Microsoft's images. Their Alpine is one variant of base. The repository that was read does not make
 // the older ones.
 func forDevContainers(name, tag string, older bool) (known Image, ok bool) {

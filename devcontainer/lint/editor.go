@@ -97,6 +97,14 @@ func editorNames(v *rule.View) (out []rule.Finding) {
 	}
 	out = append(out, settingsUnread(v, code.Member("settings"), list)...)
 	out = append(out, settingsUnread(v, v.Root.Member("settings"), v.Root.Member("extensions"))...)
+	for _, port := range v.Root.Member("portsAttributes").Fields() {
+		for _, m := range port.Value.Fields() {
+			if m.Name == "visibility" {
+				out = append(out, v.AtName(m, "no tool reads the visibility of a port here",
+					"change it in the editor, or with gh codespace ports visibility"))
+			}
+		}
+	}
 	return append(out, codespacesUnread(v, all.Member("codespaces"))...)
 }
 

@@ -284,6 +284,11 @@ func imageNames(v *rule.View) (out []rule.Finding) {
 	for _, r := range v.Of(rights.Image) {
 		if message, hint := imageRefused(r.Value); message != "" && r.Own() {
 			out = append(out, rule.AtRight(r, message, hint))
+		} else if instead := baseimage.Misnamed(r.Value); instead != "" && r.Own() {
+			f := rule.AtRight(r, fmt.Sprintf("Microsoft publishes no image %s for dev containers", r.Value),
+				fmt.Sprintf("did you mean %s?", instead))
+			f.Severity = diag.SeverityWarning
+			out = append(out, f)
 		}
 	}
 	for _, i := range builtFrom(v) {

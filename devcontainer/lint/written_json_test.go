@@ -86,6 +86,11 @@ var writtenJSON = []pair{
 	{"file to open that is not there", `warning SBX324 "b.md"`, spaced(`"openFiles": [`+"\n"+`"b.md"]`) + "\n-- README.md --\n",
 		spaced(`"openFiles": ["README.md"]`) + "\n-- README.md --\n"},
 	{"file to open as a text", `warning SBX324 "README.md"`, spaced(`"openFiles":` + "\n" + `"README.md"`), ""},
+	{"visibility of a port", `warning SBX324 "visibility"`, imaged("debian:13", `,
+		"portsAttributes": {"3000": {`+"\n"+`"visibility": "public"}}`),
+		imaged("debian:13", `, "portsAttributes": {"3000": {"label": "a"}}`)},
+	{"name of an image for dev containers", `warning SBX322 "mcr`, "{\"image\":\n\"mcr.microsoft.com/devcontainers/node:22\"}",
+		imaged("mcr.microsoft.com/devcontainers/typescript-node:22", "")},
 	// Programs that images for dev containers lack.
 	{"npm in the base image", `error SBX749 "npm`, imaged(devBase, `, "postCreateCommand": "npm install"`),
 		imaged(devNode, `, "postCreateCommand": "npm install"`)},
@@ -136,7 +141,8 @@ var writtenJSON = []pair{
 	{"script of .devcontainer by its name", `error SBX318 "init.sh"`,
 		imaged("debian:13", `, "postCreateCommand": "init.sh"`) + "\n-- .devcontainer/init.sh --\ntrue\n",
 		imaged("debian:13", `, "postCreateCommand": "sh .devcontainer/init.sh"`) + "\n-- .devcontainer/init.sh --\ntrue\n"},
-	{"extras of a project that is none", `error SBX318 "pip`, imaged("python:3.13", `, "postCreateCommand": "pip install -e .[dev]"`) + readme,
+	{"extras of a project that is none", `error SBX318 "pip`, imaged("python:3.13", `,
+		"postCreateCommand": "pip install -e .[dev]"`) + readme,
 		imaged("python:3.13", `, "postCreateCommand": "pip install -e .[dev]"`) + pyproject},
 	// Mounts.
 	{"mode behind a target", `error SBX310 "type=bind`, mounted("type=bind,source=/srv/a,target=/a:ro"),
@@ -164,7 +170,8 @@ var writtenJSON = []pair{
 		imaged(devBase, `, "mounts": [`+"\n"+`"type=volume,source=a,target=/home/vscode/.vscode-server/extensions"]`),
 		imaged(devBase, `, "remoteUser": "root", "mounts": ["type=volume,source=a,target=/root/.vscode-server/extensions"]`)},
 	// Options of the engine, which a shell does not read.
-	{"option without its value", `error SBX321 "--security-opt"`, running(`"--init",` + "\n" + `"--security-opt"`), running(`"--security-opt",
+	{"option without its value", `error SBX321 "--security-opt"`, running(`"--init",` + "\n" + `"--security-opt"`),
+		running(`"--security-opt",
 		"label=disable"`)},
 	{"option without its value for a build", `error SBX321 "--add-host"`, optioned(`"--add-host"`), optioned(`"--add-host", "a:1.2.3.4"`)},
 	{"option and value for a build", `error SBX321 "--add-host a`, optioned(`"--add-host a:1.2.3.4"`), optioned(`"--add-host=a:1.2.3.4"`)},
