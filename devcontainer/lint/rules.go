@@ -215,8 +215,10 @@ var templateRules = []rule.Rule{
 	{ID: "SBX908", Name: "option-breaks-file", Severity: diag.SeverityError, Check: brokenRenderings, About: rule.Templates},
 	{ID: "SBX909", Name: "identity", Severity: diag.SeverityWarning, Check: identity, About: rule.Features | rule.Templates},
 	{ID: "SBX910", Name: "path-never-applied", Severity: diag.SeverityNote, Check: idlePaths, About: rule.Templates},
-	{ID: "SBX911", Name: "install-missing", Severity: diag.SeverityError, Check: installMissing, About: rule.Features},
+	{ID: "SBX911", Name: "install-missing", Severity: diag.SeverityError, Check: installMissing,
+		About: rule.Features | rule.Templates},
 	{ID: "SBX912", Name: "option-unused", Severity: diag.SeverityNote, Check: unusedOptions, About: rule.Templates},
 	{ID: "SBX913", Name: "install-refused", Severity: diag.SeverityError, Check: brokenInstalls, About: rule.Features},
 	{ID: "SBX914", Name: "option-default", Severity: diag.SeverityError, Check: strayDefaults, About: rule.Features | rule.Templates},
+	{ID: "SBX915", Name: "feature-test", Severity: diag.SeverityWarning, Check: featureTests, About: rule.Features},
 }

@@ -225,7 +225,8 @@ func programOfTest(test *compose.Node) string {
 
 // misusedServers reports services that start and are not what was meant.
 func misusedServers(v *rule.View) []rule.Finding {
-	return slices.Concat(serversThat(v, true), misplacedData(v), healthWithout(v), endlessServers(v), advertisedElsewhere(v))
+	return slices.Concat(serversThat(v, true), misplacedData(v), healthWithout(v), endlessServers(v), advertisedElsewhere(v),
+		secretsElsewhere(v))
 }
 
 // endlessServers reports a wait for the end of a server, which does not end.
@@ -249,6 +250,32 @@ func endlessServers(v *rule.View) (out []rule.Finding) {
 					"write service_healthy and give the service a healthcheck, or service_started")
 				f.Severity = diag.SeverityError
 				out = append(out, f)
+			}
+		}
+	}
+	return out
+}
+
+// secretsElsewhere reports variables that name the file of a secret which their service does not have.
+func secretsElsewhere(v *rule.View) (out []rule.Finding) {
+	for _, s := range neighbours(v) {
+		has := map[string]bool{}
+		for _, n := range s.Get("secrets").Scalars() {
+			has[n.Text] = true
+		}
+		whole := len(s.EnvFiles()) == 0 && !mounts(s, "/run/secrets")
+		s.Get("secrets").Walk(func(n *compose.Node) {
+			name := n.Get("target").String()
+			if name == "" {
+				name = n.Get("source").String()
+			}
+			has[path.Base(name)] = true
+		})
+		for _, variable := range s.Get("environment").Variables() {
+			name, is := strings.CutPrefix(variable.Value, "/run/secrets/")
+			if whole && is && strings.HasSuffix(variable.Name, "_FILE") && !has[name] && !strings.ContainsAny(name, "$/") {
+				out = append(out, rule.AtCompose(variable.Node, fmt.Sprintf("the service %s has no secret %s", s.Name, name),
+					fmt.Sprintf("add - %s to its secrets", name)))
 			}
 		}
 	}

@@ -38,8 +38,17 @@ func identity(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
-// installMissing reports a Feature without its program.
+// installMissing reports a Feature without its program, and a Template without a configuration where tools look for it.
 func installMissing(v *rule.View) []rule.Finding {
+	if v.Kind() == devcontainer.TemplateFile {
+		if v.Tree == nil || len(devcontainer.Places(v.Tree, v.Dir)) > 0 {
+			return nil
+		}
+		f := v.AtMissing(nil, "the Template has no devcontainer.json where tools look for it",
+			"write .devcontainer/devcontainer.json or .devcontainer.json next to this file")
+		f.Severity = diag.SeverityWarning
+		return []rule.Finding{f}
+	}
 	if v.Tree == nil || v.Tree.Kind(path.Join(v.Dir, "install.sh")) == devcontainer.File {
 		return nil
 	}

@@ -3,6 +3,8 @@ package lint_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/org/claude-sandbox/devcontainer"
 )
 
 const (
@@ -587,6 +589,10 @@ var writtenCompose = []pair{
 			"      \"integrity\": \"sha256:" + strings.Repeat("a", 64) + "\"\n" +
 			"    }\n  }\n}\n",
 		""},
+	{"secret that the service lacks", "warning SBX333 /run/secrets/pg", composedApp + pythonApp + databaseService +
+		"    secrets: [db]\n  api:\n    image: x/y:1\n    environment:\n      KEY_FILE: /run/secrets/pg\n    secrets: [db]\n" +
+		"secrets:\n  db:\n    environment: DB\n", composedApp + pythonApp + "  api:\n    image: x/y:1\n    environment:\n" +
+		"      KEY_FILE: /run/secrets/pg\n    secrets: [{source: db, target: pg}]\nsecrets:\n  db:\n    environment: DB\n"},
 	// What stays as it is.
 	{"numbers and quotes that stay", "SBX334", "", composedApp + pythonApp + "    environment:\n      A: 3.1\n      B: 20_000\n" +
 		"      C: '\"x\"'\n      D: a_b\n      E: cash$$5\n"},
@@ -606,3 +612,50 @@ var writtenCompose = []pair{
 }
 
 func TestComposeProjects(t *testing.T) { testPairs(t, writtenCompose) }
+
+// Tests of a collection's Features that the reference CLI refuses, or that never fail.
+func TestTestsOfFeatures(t *testing.T) {
+	const check = "#!/bin/bash\nsource dev-container-features-test-lib\ncheck a true\n"
+	for name, c := range map[string]struct{ file, text, want string }{
+		"no report":          {"test/tool/test.sh", check, "the test succeeds whatever its checks find"},
+		"report":             {"test/tool/test.sh", check + "reportResults\n", ""},
+		"no library":         {"test/tool/test.sh", "check a true\n", "nothing defines check"},
+		"no check":           {"test/tool/test.sh", "tool --version\n", ""},
+		"test of no Feature": {"test/tol/test.sh", "true\n", "src has no Feature tol, and the reference CLI refuses its test"},
+		"scenario without script": {"test/tool/scenarios.json", `{"a": {"features": {"tool": {}}}}`,
+			"the scenario has no script a.sh, and the reference CLI refuses to test"},
+		"scenario": {"test/tool/scenarios.json", `{"b": {"features": {"tool": {"one": "2", "two": "2"}}}}`, ""},
+		"scenario of no Feature": {"test/tool/scenarios.json", `{"b": {"features": {"tol": {}}}}`,
+			"src has no Feature tol, and the reference CLI refuses to test"},
+		"scenario of a registry": {"test/tool/scenarios.json", `{"b": {"features": {"ghcr.io/a/b/tol:1": {}}}}`, ""},
+		"option that is not there": {"test/tool/scenarios.json", `{"b": {"features": {"tool": {"three": "2"}}}}`,
+			"the Feature tool has no option \"three\""},
+	} {
+		files := devcontainer.Memory{"test/tool/b.sh": "true\n", c.file: c.text, "src/tool/install.sh": "#!/bin/sh\necho $TWO $ONE\n",
+			"src/tool/devcontainer-feature.json": `{"id": "tool", "version": "1.0.0", "name": "T", ` +
+				`"options": {"one": {"type": "string", "default": ""}}}`}
+		got := ""
+		for _, f := range judge(t, files) {
+			if f.Rule == "SBX915" {
+				got += f.Message
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// A Template has a configuration where tools look.
+func TestTemplateHasItsConfiguration(t *testing.T) {
+	for place, want := range map[string]bool{"src/a/devcontainer.json": true, "src/a/.devcontainer/devcontainer.json": false} {
+		found := false
+		for _, f := range judge(t, devcontainer.Memory{"src/a/devcontainer-template.json": `{"id": "a", "version": "1.0.0", "name": "A"}`,
+			place: `{"image": "debian:13"}`}) {
+			found = found || f.Rule == "SBX911"
+		}
+		if found != want {
+			t.Errorf("%s: found %v", place, found)
+		}
+	}
+}
