@@ -20,6 +20,8 @@
 //   - Images for dev containers by Microsoft: their users, as devcontainers/images says (2026-07-01); another user is a
 //     warning. Of their programs the package managers of other families and docker, which universal alone has, are
 //     judged; and those of languages and services in the images whose Dockerfiles and Features say which they have.
+//   - versions.txt and foreign.txt: numbered packages of Debian, asked of apt for 11, 12 and 13, and what Alpine and Red Hat
+//     call Debian's packages, from their lists. Node has no corepack since 25.
 //   - eclipse-temurin, maven, openjdk: the tag may mean any distribution. Findings about their users and sudo are
 //     warnings.
 package baseimage

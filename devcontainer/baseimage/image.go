@@ -3,6 +3,7 @@ package baseimage
 import (
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -29,6 +30,7 @@ type Image struct {
 	// Session is the user of a dev container's sessions, unless it names another; "" = the image says none.
 	Session string
 	lacks   []string // besides the package managers of other families
+	pep668  bool     // of Alpine: its pip installs nothing into the system, since 3.19
 	name    string   // of an official image; "" = it is none
 }
 
@@ -90,11 +92,11 @@ var (
 // The programs that people call in steps and hooks and that the barest image of a family lacks.
 var (
 	onDebian = strings.Fields("curl wget git unzip zip jq make cmake gcc g++ python python3 pip pip3 node npm npx yarn pnpm zsh vim " +
-		"nano gpg docker docker-compose poetry uv pipenv " +
+		"nano gpg docker docker-compose poetry uv pipenv locale-gen pipx corepack " +
 		"rsync lsb_release add-apt-repository ruby gem bundle php composer go cargo rustc rustup java javac mvn gradle psql mysql tree " +
 		"htop ping ifconfig " + ofTheirOwn)
 	onAlpine = strings.Fields("curl git zip jq make cmake gcc g++ python python3 pip pip3 node npm npx yarn pnpm bash zsh nano gpg " +
-		"docker docker-compose poetry uv pipenv " +
+		"docker docker-compose poetry uv pipenv locale-gen pipx corepack " +
 		"rsync lsb_release " +
 		"add-apt-repository ruby gem bundle php composer go cargo rustc rustup java javac mvn gradle psql mysql useradd usermod groupadd " +
 		"tree htop " + ofTheirOwn)
@@ -111,7 +113,7 @@ var language = map[string]struct {
 	more string // only the variants of Debian
 	user string
 }{
-	"node":   {has: "node npm npx yarn", base: "full", user: "node"},
+	"node":   {has: "node npm npx yarn corepack", base: "full", user: "node"},
 	"python": {has: "python python3 pip pip3", base: "full"},
 	"golang": {has: "go git", base: "scm", more: "gcc g++ make"},
 	"rust":   {has: "cargo rustc rustup gcc", base: "full"},
@@ -128,9 +130,10 @@ var ofBase = map[string]string{"": "", "scm": "curl wget git gpg python python3"
 	"full": "curl wget git gpg python python3 unzip make gcc g++ mysql"}
 
 var (
-	debianTag = lazyregexp.New(`^(1\d|buster|bullseye|bookworm|trixie|forky|(old)?stable|testing|unstable|sid|latest)?([.-].*)?$`)
-	ubuntuTag = lazyregexp.New(`^((1[89]|2\d)\.\d\d|bionic|focal|jammy|noble|plucky|questing|resolute|latest|rolling|devel)?(-.*)?$`)
-	number    = lazyregexp.New(`^\d+(\.\d\d)?`)
+	debianTag   = lazyregexp.New(`^(1\d|buster|bullseye|bookworm|trixie|forky|(old)?stable|testing|unstable|sid|latest)?([.-].*)?$`)
+	ubuntuTag   = lazyregexp.New(`^((1[89]|2\d)\.\d\d|bionic|focal|jammy|noble|plucky|questing|resolute|latest|rolling|devel)?(-.*)?$`)
+	number      = lazyregexp.New(`^\d+(\.\d\d)?`)
+	alpineMinor = lazyregexp.New(`^\d+`)
 	// withUser are the tags of Ubuntu that have the user ubuntu: since 23.04.
 	withUser = lazyregexp.New(`^(2[4-9]\.\d\d|noble|plucky|questing|resolute|latest|rolling|devel)?(-.*)?$`)
 )
@@ -190,6 +193,9 @@ func Of(image string) (known Image, ok bool) {
 		return known, ubuntuTag.MatchString(tag)
 	case "alpine":
 		known.Family, known.lacks = Alpine, onAlpine
+		minor, err := strconv.Atoi(alpineMinor.FindString(strings.TrimPrefix(tag, "3.")))
+		newest := slices.Contains([]string{"", "latest", "3", "edge"}, tag)
+		known.pep668 = newest || strings.HasPrefix(tag, "3.") && err == nil && minor >= 19
 		return known, true
 	case "buildpack-deps":
 		known.Family = Debian
@@ -243,6 +249,9 @@ func forLanguage(known Image, name, tag string) (Image, bool) {
 		known.Family = Debian
 	}
 	known.lacks = lackedBy()[name][variant]
+	if major, _ := strconv.Atoi(alpineMinor.FindString(tag)); name == "node" && major >= 25 {
+		known.lacks = append(known.lacks[:len(known.lacks):len(known.lacks)], "corepack") // since 25 it is a package of npm's
+	}
 	return known, true
 }
 
@@ -321,6 +330,9 @@ func release(name, tag string) (release string, ubuntu bool) {
 	of := releases[codename(tag)]
 	if of == "" && (name == "debian" || name == "ubuntu") {
 		of = number.FindString(tag)
+	}
+	if number, ok := strings.CutPrefix(tag, "ubuntu-"); ok && of == "" && name == "base" && len(number) == len("24.04") {
+		of = number
 	}
 	if name == "debian" {
 		of, _, _ = strings.Cut(of, ".")

@@ -22,9 +22,25 @@ func copiedMissing(v *rule.View) (out []rule.Finding) {
 		return nil
 	}
 	for _, i := range v.Build.Instructions() {
+		if run, ok := i.Command.(*instructions.RunCommand); ok {
+			for _, m := range instructions.GetMounts(run) {
+				full := path.Join(context, path.Clean("/"+i.Expand(m.Source)))
+				bound := m.Type == "bind" && m.From == "" && m.Source != "" && !strings.Contains(full, "$")
+				if bound && v.Tree.Kind(full) == devcontainer.Nothing && !devcontainer.HasEntry(v.Tree, full) {
+					start, end := i.Find(m.Source)
+					f := v.AtDockerfile(start, end, fmt.Sprintf("the build's context has no %s", m.Source),
+						fmt.Sprintf("the context is the folder %s", shownFolder(v, context)))
+					f.Severity = diag.SeverityWarning // a file that each person makes, such as a certificate
+					out = append(out, f)
+				}
+			}
+		}
 		c, ok := i.Command.(*instructions.CopyCommand)
 		if !ok || c.From != "" {
 			continue
+		}
+		if f := nothingMatches(v, i, c, context); f.Message != "" {
+			out = append(out, f)
 		}
 		for _, written := range c.SourcePaths {
 			name := i.Expand(written)
@@ -44,6 +60,29 @@ func copiedMissing(v *rule.View) (out []rule.Finding) {
 		}
 	}
 	return out
+}
+
+// nothingMatches reports a COPY of a pattern alone that no file of its folder matches: BuildKit copies nothing.
+func nothingMatches(v *rule.View, i *dockerfile.Instruction, c *instructions.CopyCommand, context string) rule.Finding {
+	if len(c.SourcePaths) != 1 || len(c.SourceContents) > 0 {
+		return rule.Finding{}
+	}
+	name := path.Clean("/" + i.Expand(c.SourcePaths[0]))
+	folder, pattern := path.Join(context, path.Dir(name)), path.Base(name)
+	if !strings.ContainsAny(pattern, "*?") || strings.ContainsAny(path.Dir(name), "*?[$") || strings.Contains(pattern, "$") ||
+		v.Tree.Kind(folder) != devcontainer.Folder {
+		return rule.Finding{}
+	}
+	for _, entry := range v.Tree.List(folder) {
+		if match, err := path.Match(pattern, entry); match || err != nil {
+			return rule.Finding{}
+		}
+	}
+	start, end := i.Find(c.SourcePaths[0])
+	f := v.AtDockerfile(start, end, fmt.Sprintf("no file matches %s, so nothing is copied", c.SourcePaths[0]),
+		fmt.Sprintf("the context is the folder %s", shownFolder(v, context)))
+	f.Severity = diag.SeverityWarning
+	return f
 }
 
 // buildContext returns the folder of the tree that a build gets. A context elsewhere, and

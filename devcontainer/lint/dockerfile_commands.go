@@ -401,11 +401,8 @@ func phpRefuses(c *atStep) refusal {
 var moved = lazyregexp.New(`^https?://github\.com/[^/]+/[^/]+/(releases/(latest/)?download|archive|raw)/`)
 
 func curlRefuses(c *atStep) refusal {
-	if hasFlag(c.Command, "-L", "--location", "--location-trusted") || c.before(".curlrc") {
-		return refusal{}
-	}
 	for _, w := range c.Args() {
-		if moved.MatchString(w.Text) {
+		if moved.MatchString(w.Text) && !hasFlag(c.Command, "-L", "--location", "--location-trusted") && !c.before(".curlrc") {
 			return refusal{message: "GitHub answers with another address, which curl follows with -L alone", hint: "add -L", warn: true}
 		}
 	}

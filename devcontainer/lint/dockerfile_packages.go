@@ -121,11 +121,44 @@ func missingLists(v *rule.View) []rule.Finding {
 				return []rule.Finding{f}
 			}
 			if !slices.Contains(plainPrograms, cmd.Name()) || strings.Contains(cmd.Words[0].Text, "/") || aptUpdate(cmd) {
-				return nil
+				return removedLists(v)
 			}
 		}
 	}
 	return nil
+}
+
+// removedLists reports an install behind a step that removed the lists, in the same stage, with nothing that fetches them again.
+func removedLists(v *rule.View) (out []rule.Finding) {
+	for _, s := range neededStages(v) {
+		removed := false
+		for _, i := range s.Instructions {
+			if i.Name != "RUN" && i.Name != "COPY" {
+				continue
+			}
+			if i.Unread || len(i.Documents) > 0 || i.Name == "COPY" || strings.Contains(i.Source(), "--mount") {
+				removed = removed && i.Name == "COPY" && !strings.Contains(i.Source(), "--from")
+				continue
+			}
+			for _, cmd := range i.Commands {
+				packages, installs := aptInstall(cmd)
+				local := slices.ContainsFunc(packages, func(w shell.Word) bool { return strings.ContainsAny(w.Text, "/$") })
+				removes := cmd.Is("rm") && cmd.OnFailure == shell.Ends && slices.ContainsFunc(cmd.Args(),
+					func(w shell.Word) bool { return w.Text == "/var/lib/apt/lists/*" || w.Text == "/var/lib/apt/lists" })
+				switch {
+				case removes:
+					removed = true
+				case removed && installs && len(packages) > 0 && !local && cmd.OnFailure == shell.Ends:
+					out = append(out, v.AtCommand(cmd, "a step above removed the package lists, so the packages are not found",
+						"put apt-get update && in front"))
+					removed = false
+				case !cmd.Is(quietPrograms...) && !installs:
+					removed = false
+				}
+			}
+		}
+	}
+	return out
 }
 
 // plainPrograms are programs that fetch no package lists.
@@ -178,6 +211,18 @@ func askingInstalls(v *rule.View) (out []rule.Finding) {
 			}
 		}
 	}
+	configured := strings.Contains(v.DockerfileText(), "ssume-")
+	each(v.Build.Instructions(), func(_ *dockerfile.Instruction, cmd *shell.Command) {
+		if configured || !cmd.Is("apt-get", "apt") {
+			return
+		}
+		words := cmd.Operands()
+		removes := len(words) > 1 && (words[0].Text == "purge" || words[0].Text == "remove")
+		_, yes := cmd.Flag("-y", "--yes", "--assume-yes", "-q=2", "--force-yes")
+		if answered := yes || quiet(cmd) || piped(cmd); removes && !answered && cmd.OnFailure != shell.Open {
+			out = append(out, v.AtCommand(cmd, cmd.Name()+" asks before it removes", "add -y"))
+		}
+	})
 	out = append(out, askingHooks(v)...)
 	eachRPMInstall(v, func(i *dockerfile.Instruction, cmd *shell.Command, _ bool) {
 		if !rpmAnswers(i, cmd) {

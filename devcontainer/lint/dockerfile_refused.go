@@ -31,7 +31,7 @@ func packagesRefused(v *rule.View) (out []rule.Finding) {
 	for _, s := range neededStages(v) {
 		base := s.Base()
 		image, ok := baseimage.Of(base.Image)
-		if !ok || !base.Known || image.Family != baseimage.Debian || image.Release == "" || !mayBeRefused(s, image) {
+		if !ok || !base.Known || image.Family == "" || !mayBeRefused(s, image) {
 			continue
 		}
 		p := refusals{v: v, name: base.Image, image: image}
@@ -49,7 +49,7 @@ func packagesRefused(v *rule.View) (out []rule.Finding) {
 func mayBeRefused(s *dockerfile.Stage, image baseimage.Image) bool {
 	return slices.ContainsFunc(s.Instructions, func(i *dockerfile.Instruction) bool {
 		return i.Name == "RUN" && slices.ContainsFunc(i.Commands, func(cmd *shell.Command) bool {
-			packages, _ := aptInstall(cmd)
+			packages, _ := installed(cmd)
 			return pipInstalls(cmd) || aptUpdate(cmd) && movedAway[image.Release] != "" || slices.ContainsFunc(packages, func(w shell.Word) bool {
 				_, gone := image.Gone(w.Text)
 				return gone
@@ -98,18 +98,18 @@ func (p *refusals) step(i *dockerfile.Instruction, own bool) {
 			p.unknown = true
 			return
 		}
-		packages, installs := aptInstall(cmd)
+		packages, installs := installed(cmd)
 		for _, w := range packages {
-			p.pip = p.pip || w.Text == "python3-pip" || w.Text == "python3-full"
+			p.pip = p.pip || slices.Contains([]string{"python3-pip", "python3-full", "py3-pip"}, w.Text)
 			if instead, gone := p.image.Gone(w.Text); installs && gone && own && w.Literal {
 				f := p.v.AtWord(w, fmt.Sprintf("%s has no package %s", p.name, w.Text), hintInstead(instead))
-				if !p.image.Asked() {
+				if !p.image.Asked() || !p.image.Official() {
 					f.Severity = diag.SeverityWarning
 				}
 				p.say(cmd, f)
 			}
 		}
-		system := p.image.Managed() && p.image.Lacks("pip3") // pip is the system's
+		system := p.image.Managed() && (p.image.Lacks("pip3") || bare.MatchString(p.name)) // pip is the system's
 		if own && p.pip && !p.venv && system && pipInstalls(cmd) {
 			p.say(cmd, p.v.AtCommand(cmd, fmt.Sprintf("pip of %s installs nothing into the system (externally-managed-environment)", p.name),
 				"make an environment: python3 -m venv /opt/venv, and call /opt/venv/bin/pip; or add --break-system-packages"))

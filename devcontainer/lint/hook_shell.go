@@ -35,7 +35,7 @@ type bashOnly struct {
 }
 
 // bashTexts are what some of stand in everything that bash takes and dash does not, besides bashWords and what expansions is for.
-var bashTexts = []string{"pipefail", "select ", "<(", ">(", "<<<", "=(", "&>", "|&", "(("}
+var bashTexts = []string{"pipefail", "select ", "<(", ">(", "<<<", "=(", "&>", "|&", "((", "echo -e"}
 
 // expansions matches expansions of variables that dash does not know, and few that it does.
 var expansions = lazyregexp.New(`\$\{(!|[\w#@*]+([/^,@\[]|:[^-=+?]))`)
@@ -44,7 +44,24 @@ var expansions = lazyregexp.New(`\$\{(!|[\w#@*]+([/^,@\[]|:[^-=+?]))`)
 func mayBeBash(text string) bool {
 	hasText := slices.ContainsFunc(bashTexts, func(part string) bool { return strings.Contains(text, part) })
 	return hasText || slices.ContainsFunc(bashWords, func(word string) bool { return holdsWord(text, word) }) ||
-		strings.Contains(text, "==") && holdsWord(text, "[") || expansions.MatchString(text)
+		strings.Contains(text, "==") && holdsWord(text, "[") || holdsBraces(text) || expansions.MatchString(text)
+}
+
+// holdsBraces reports whether a text has braces around a comma, without white space, and no dollar sign in front.
+func holdsBraces(text string) bool {
+	for at := strings.IndexByte(text, '{'); at >= 0; {
+		inside := text[at+1:]
+		end := strings.IndexAny(inside, "} \t\n")
+		if end > 0 && inside[end] == '}' && (at == 0 || text[at-1] != '$') && strings.IndexByte(inside[:end], ',') >= 0 {
+			return true
+		}
+		next := strings.IndexByte(inside, '{')
+		if next < 0 {
+			return false
+		}
+		at += 1 + next
+	}
+	return false
 }
 
 // holdsWord reports whether a word stands in a text as a shell separates words.
@@ -64,6 +81,9 @@ func holdsWord(text, word string) bool {
 		at = end
 	}
 }
+
+// braces matches a word, without quotes, that stands for several in bash.
+var braces = lazyregexp.New(`^[^\s"'$\\]*\{[^{}\s"'$]*,[^{}\s"'$]*\}[^\s"'$]*$`)
 
 // branches matches texts of which a part may never run.
 var branches = lazyregexp.New(`\|\||\b(if|for|while|until|case)\b`)
@@ -94,6 +114,14 @@ func onlyOfBash(text string, pipefail diag.Severity) (found bashOnly) {
 			if at >= 0 && pipefail != "" {
 				what, word = "pipefail", cmd.Args()[at]
 			}
+		case cmd.Words[0].Text == "echo" && len(cmd.Words) > 2 && cmd.Words[1].Text == "-e":
+			what, word = "-e of echo, which becomes a part of the text", cmd.Words[1]
+		case slices.Contains(takeFiles, cmd.Words[0].Text):
+			for _, w := range cmd.Args() {
+				if w.Start <= w.End && w.End <= len(text) && braces.MatchString(text[w.Start:w.End]) {
+					what, word = "{…,…}", w
+				}
+			}
 		case cmd.Words[0].Text == "[":
 			if at := slices.IndexFunc(cmd.Args(), func(w shell.Word) bool { return w.Text == "==" }); at >= 0 {
 				what, word = "==", cmd.Args()[at]
@@ -104,6 +132,7 @@ func onlyOfBash(text string, pipefail diag.Severity) (found bashOnly) {
 		}
 		found = bashOnly{word.Start, what, diag.SeverityWarning}
 		switch {
+		case cmd.Words[0].Text == "echo" || slices.Contains(takeFiles, cmd.Words[0].Text): // it does something else
 		case what == "pipefail":
 			found.severity = pipefail
 		case cmd.OnFailure == shell.Ends:

@@ -125,7 +125,7 @@ func installed(cmd *shell.Command) (packages []shell.Word, ok bool) {
 
 // fromNodeSource reports whether a shell gets the script that only adds a source of packages.
 func fromNodeSource(cmd *shell.Command) bool {
-	return slices.ContainsFunc(cmd.Sources(), func(from *shell.Command) bool {
+	return slices.ContainsFunc(cmd.From, func(from *shell.Command) bool {
 		return slices.ContainsFunc(from.Args(), func(w shell.Word) bool { return strings.Contains(w.Text, ".nodesource.com/setup") })
 	})
 }

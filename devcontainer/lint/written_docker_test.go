@@ -95,6 +95,44 @@ var writtenDocker = []pair{
 		"RUN curl -fsSL https://deb.nodesource.com/setup_22.x | bash -\nRUN apt-get install -y nodejs\nRUN npm i -g yarn\n"},
 	{"PATH below the home folder of root", `warning SBX747 /root/.cargo/bin`,
 		vscodeIn + "ENV PATH=/root/.cargo/bin:$PATH\n", vscodeIn + "ENV PATH=/home/vscode/.cargo/bin:$PATH\n"},
+	// Packages of other sources, families and releases.
+	{"package of another source", `error SBX752 google-chrome-stable`, "FROM debian:12\n" + apt + "google-chrome-stable\n",
+		"FROM debian:12\n" + apt + "chromium\n"},
+	{"package of another source, release not known", `error SBX752 docker-ce-cli`, "FROM python:3.12\n" + apt + "docker-ce-cli\n",
+		"FROM python:3.12\nRUN curl -fsSL https://download.docker.com/linux/debian/gpg -o /etc/apt/keyrings/docker.asc\n" + apt +
+			"docker-ce-cli\n"},
+	{"Python of another release", `error SBX752 python3.12`, "FROM debian:12\n" + apt + "python3.12\n",
+		"FROM debian:12\n" + apt + "python3.11\n"},
+	{"server of another release", `error SBX752 postgresql-16`, "FROM debian:12\n" + apt + "postgresql-16\n",
+		"FROM debian:12\n" + apt + "postgresql-15\n"},
+	{"names of Debian on Alpine", `error SBX752 libssl-dev`, "FROM alpine:3.22\nRUN apk add --no-cache libssl-dev\n",
+		"FROM alpine:3.22\nRUN apk add --no-cache openssl-dev\n"},
+	{"names of Debian on Fedora", `warning SBX752 build-essential`, "FROM fedora:42\nRUN dnf install -y build-essential\n",
+		"FROM fedora:42\nRUN dnf install -y gcc-c++\n"},
+	{"pip of Alpine", `error SBX752 pip`, "FROM alpine:latest\nRUN apk add --no-cache py3-pip\nRUN pip install fastapi\n",
+		"FROM alpine:3.18\nRUN apk add --no-cache py3-pip\nRUN pip install fastapi\n"},
+	{"pip of Ubuntu in an image for dev containers", `error SBX752 pip`,
+		"FROM mcr.microsoft.com/devcontainers/base:ubuntu-24.04\n" + apt + "python3-pip && pip install ruff\n",
+		"FROM mcr.microsoft.com/devcontainers/base:ubuntu-22.04\n" + apt + "python3-pip && pip install ruff\n"},
+	{"corepack of a new Node", `error SBX749 corepack`, "FROM node:25\nRUN corepack enable\n", "FROM node:24\nRUN corepack enable\n"},
+	{"locales that nothing installs", `error SBX749 locale-gen`, "FROM debian:12\nRUN locale-gen en_US.UTF-8\n",
+		"FROM debian:12\n" + apt + "locales && locale-gen en_US.UTF-8\n"},
+	{"lists that a step removed", `warning SBX710 apt-get install -y git`, "FROM debian:12\n" + apt + "curl && rm -rf /var/lib/apt/lists/*\n" +
+		"RUN apt-get install -y git\n", "FROM debian:12\n" + apt + "curl && rm -rf /var/lib/apt/lists/*\n" + apt + "git\n"},
+	{"question of apt before it removes", `warning SBX724 apt-get purge`, "FROM debian:12\n" + apt + "curl && apt-get purge curl\n",
+		"FROM debian:12\n" + apt + "curl && apt-get purge -y curl\n"},
+	// What dash does otherwise.
+	{"braces of bash", `warning SBX748 /`, "FROM debian:12\nRUN mkdir -p /app/{src,test}\n",
+		"FROM debian:12\nSHELL [\"/bin/bash\", \"-c\"]\nRUN mkdir -p /app/{src,test}\n"},
+	{"echo -e", `warning SBX748 -`, "FROM debian:12\nRUN echo -e 'a\\nb' > /etc/x\n", "FROM debian:12\nRUN printf 'a\\nb' > /etc/x\n"},
+	// Files of the context.
+	{"file that a step mounts", `warning SBX729 requirements.txt`,
+		"FROM python:3.12\nRUN --mount=type=bind,source=requirements.txt,target=/r.txt pip install -r /r.txt\n",
+		"FROM python:3.12\nRUN --mount=type=bind,source=requirements.txt,target=/r.txt pip install -r /r.txt\n" +
+			"-- .devcontainer/requirements.txt --\nflask\n"},
+	{"pattern that nothing matches", `warning SBX729 config/*.yml`,
+		"FROM debian:12\nCOPY config/*.yml /cfg/\n-- .devcontainer/config/a.yaml --\na: 1\n",
+		"FROM debian:12\nCOPY config/*.yaml /cfg/\n-- .devcontainer/config/a.yaml --\na: 1\n"},
 }
 
 func TestWrittenDocker(t *testing.T) { testPairs(t, writtenDocker) }
