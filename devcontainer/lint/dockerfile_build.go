@@ -9,6 +9,7 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/baseimage"
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -133,6 +134,29 @@ func unsetArguments(v *rule.View) (out []rule.Finding) {
 			}
 		}
 		out = append(out, undeclaredInStage(v, s, before, own)...)
+		out = append(out, emptyUsers(v, s, before)...)
+	}
+	return out
+}
+
+// emptyUsers reports a USER whose variable nothing sets, in an official image of a distribution, which sets none: the user stays root.
+func emptyUsers(v *rule.View, s *dockerfile.Stage, before map[string]bool) (out []rule.Finding) {
+	image, _ := baseimage.Of(s.Base().Image)
+	if !image.Official() || image.Family == "" || !s.Base().Known {
+		return nil
+	}
+	set := map[string]bool{}
+	for _, i := range s.History() {
+		if c, ok := i.Command.(*instructions.UserCommand); ok && i.Stage == s && strings.HasPrefix(c.User, "$") {
+			for _, name := range plainVariables(c.User) {
+				if !set[name] && !before[name] && !builtin.MatchString(name) {
+					start, end := i.Find(c.User)
+					out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("nothing sets %s, so the user stays as it was", name),
+						fmt.Sprintf("write ARG %s=NAME above", name)))
+				}
+			}
+		}
+		declare(set, i)
 	}
 	return out
 }

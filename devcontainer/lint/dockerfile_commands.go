@@ -74,6 +74,7 @@ var refusing = map[string]func(*atStep) refusal{
 	"apt-get": aptRefuses, "apt": aptRefuses, "pip": pipRefuses, "pip3": pipRefuses, "uv": uvRefuses, "go": goRefuses,
 	"npm": lockRefuses, "pnpm": lockRefuses, "snap": snapRefuses, "systemctl": systemdRefuses, "playwright": playwrightRefuses,
 	"npx": playwrightRefuses, "adduser": adduserRefuses, "useradd": groupsRefused, "usermod": groupsRefused,
+	"wget": certificatesMissing, "git": certificatesMissing,
 	"docker-php-ext-install": phpRefuses, "gem": gemRefuses, "curl": curlRefuses, "chown": chownRefuses, "pacman": pacmanRefuses,
 	"chsh": shellMissing, "add-apt-repository": ppaRefuses,
 }
@@ -142,8 +143,19 @@ func pipRefuses(c *atStep) refusal {
 	if breaks && old && c.image.Lacks("pip3") && !c.before("get-pip", "install --upgrade pip", "install -U pip", "venv", "conda", "pyenv") {
 		return refusal{message: fmt.Sprintf("pip of %s has no option --break-system-packages", c.name), hint: "leave it out"}
 	}
+	if list, ok := c.Value("-r", "--requirement"); ok && c.verb() == "install" {
+		for _, line := range listedIn(c, list.Text) {
+			if oneEquals.MatchString(line.Text) {
+				return refusal{message: fmt.Sprintf("pip refuses the line %q of %s", line.Text, path.Base(list.Text)),
+					hint: "write == in front of a version; a list of conda's is no list of pip's"}
+			}
+		}
+	}
 	return nativeRefused(c)
 }
+
+// oneEquals matches a version behind one equals sign, as conda writes it.
+var oneEquals = lazyregexp.New(`^[A-Za-z0-9][\w.-]*(\[[^\]]*\])?\s*=[^=]`)
 
 // fromSource are packages that come as source alone, and need a compiler, by the program that installs them (PyPI and RubyGems,
 // November 2026).
@@ -406,7 +418,36 @@ func curlRefuses(c *atStep) refusal {
 			return refusal{message: "GitHub answers with another address, which curl follows with -L alone", hint: "add -L", warn: true}
 		}
 	}
-	return refusal{}
+	return certificatesMissing(c)
+}
+
+// withoutCertificates are packages whose own dependencies bring no certificates (apt of Debian 12 and 13).
+var withoutCertificates = strings.Fields(`curl wget git gnupg gnupg2 jq unzip zip sudo vim nano build-essential python3 openssh-client
+	lsb-release apt-transport-https openssl make gcc g++ locales zsh less procps iputils-ping netcat-openbsd dnsutils file xz-utils bzip2
+	tar rsync bash-completion libpq-dev cmake pkg-config git-lfs ripgrep fzf tmux htop tree`)
+
+// certificatesMissing is about https without certificates, which apt installs as a recommendation alone.
+func certificatesMissing(c *atStep) refusal {
+	https := slices.ContainsFunc(c.Args(), func(w shell.Word) bool { return strings.HasPrefix(w.Text, "https://") })
+	without := c.official("debian") || c.official("ubuntu") || c.official("node") && strings.Contains(c.name, "slim")
+	insecure := hasFlag(c.Command, "-k", "--insecure", "--no-check-certificate")
+	if !https || !without || insecure || c.opaque() {
+		return refusal{}
+	}
+	if !c.before("--no-install-recommends") || c.before("ca-certificates", "--from", "--mount", "ADD ", "ssl", "SSL") {
+		return refusal{}
+	}
+	for _, i := range append(c.history[:len(c.history):len(c.history)], c.step) {
+		for _, cmd := range i.Commands {
+			packages, installs := aptInstall(cmd)
+			others := slices.ContainsFunc(packages, func(w shell.Word) bool { return !slices.Contains(withoutCertificates, w.Text) })
+			if installs && (others || !hasFlag(cmd, "--no-install-recommends")) {
+				return refusal{}
+			}
+		}
+	}
+	return refusal{message: fmt.Sprintf("%s has no certificates, and %s refuses every https address", c.name, c.Name()),
+		hint: "install ca-certificates, too", warn: !c.image.Asked()}
 }
 
 // chownRefuses is about a user that a step below makes.

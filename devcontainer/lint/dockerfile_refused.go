@@ -20,7 +20,8 @@ import (
 
 var (
 	// otherSources matches steps after which apt may have packages of others.
-	otherSources = lazyregexp.New(`sources|add-apt|apt-key|\.deb\b|dpkg -i|extrepo|/etc/apt|\|\s*(sudo\s+)?(-E\s+)?(ba)?sh\b`)
+	otherSources = lazyregexp.New(`sources|yum\.repos|vault\.centos|config-manager|` +
+		`add-apt|apt-key|\.deb\b|dpkg -i|extrepo|/etc/apt|\|\s*(sudo\s+)?(-E\s+)?(ba)?sh\b`)
 	// otherPip matches what may bring a pip that is not the system's, or tell it what to do.
 	otherPip = lazyregexp.New(`(?i)venv|conda|pyenv|managed|break-system|get-pip|\buv\b|pip\.conf|PIP_|pipx|pip config|` +
 		`/usr/local/(bin/)?python`)
@@ -50,7 +51,8 @@ func mayBeRefused(s *dockerfile.Stage, image baseimage.Image) bool {
 	return slices.ContainsFunc(s.Instructions, func(i *dockerfile.Instruction) bool {
 		return i.Name == "RUN" && slices.ContainsFunc(i.Commands, func(cmd *shell.Command) bool {
 			packages, _ := installed(cmd)
-			return pipInstalls(cmd) || aptUpdate(cmd) && movedAway[image.Release] != "" || slices.ContainsFunc(packages, func(w shell.Word) bool {
+			ended := aptUpdate(cmd) && (movedAway[image.Release] != "" || image.Ubuntu) || rpmInstall(cmd)
+			return ended || pipInstalls(cmd) || slices.ContainsFunc(packages, func(w shell.Word) bool {
 				_, gone := image.Gone(w.Text)
 				return gone
 			})
@@ -71,9 +73,24 @@ type refusals struct {
 // movedAway are the releases of Debian that are at archive.debian.org alone.
 var movedAway = map[string]string{"8": "jessie", "9": "stretch", "10": "buster"}
 
+// endedUbuntu are the releases of Ubuntu that are at old-releases.ubuntu.com alone (November 2026).
+var endedUbuntu = []string{"19.04", "19.10", "20.10", "21.04", "21.10", "22.10", "23.04", "23.10", "24.10", "25.04"}
+
 // updateOfArchived is the finding about apt's lists of a release that its servers have no more; its message is "" for the others.
 func (p *refusals) updateOfArchived(cmd *shell.Command) (f rule.Finding) {
 	name, moved := movedAway[p.image.Release]
+	if p.image.Ubuntu && aptUpdate(cmd) && slices.Contains(endedUbuntu, p.image.Release) {
+		f = p.v.AtCommand(cmd, fmt.Sprintf("%s finds no packages: Ubuntu's servers have %s no longer", cmd.Name(), p.image.Release),
+			"take an image of a newer release, or let the sources name old-releases.ubuntu.com")
+		f.Severity = diag.SeverityWarning
+		return f
+	}
+	if centos := strings.TrimPrefix(p.name, "centos:"); rpmInstall(cmd) && (centos == "7" || centos == "8" || centos == "6") {
+		f = p.v.AtCommand(cmd, fmt.Sprintf("%s finds no packages: CentOS %s has ended, and its servers with it", cmd.Name(), centos),
+			"take almalinux or rockylinux, or let the repositories name vault.centos.org")
+		f.Severity = diag.SeverityWarning
+		return f
+	}
 	if !moved || p.image.Ubuntu || !aptUpdate(cmd) || strings.Contains(p.name, "@") {
 		return f
 	}
@@ -205,7 +222,7 @@ func startRefused(v *rule.View, context string) rule.Finding {
 		modeSet = modeSet || strings.Contains(i.Source(), "chmod") || strings.Contains(i.Source(), "install ")
 	}
 	if from == "" {
-		return rule.Finding{}
+		return startMissing(v, start, place)
 	}
 	full := path.Join(context, path.Clean("/"+from))
 	image, _ := baseimage.Of(v.BaseImage())
@@ -217,8 +234,40 @@ func startRefused(v *rule.View, context string) rule.Finding {
 		image = baseimage.Image{} // a step may install it
 	}
 	f := scriptRefused(v, full, place, image, modeSet)
+	text := string(src)
+	passes := strings.Contains(text, "$@") || strings.Contains(text, "$*") || staysUp.MatchString(text)
+	shellScript := program == "sh" || program == "bash" || program == "dash"
+	if cmd := v.Build.Final.Last("CMD"); f.Message == "" && cmd != nil && shellScript && !passes {
+		f = rule.Finding{Message: fmt.Sprintf("%s never runs the CMD, so the container ends with the script", place),
+			Hint: `end the script with exec "$@"`, Severity: diag.SeverityWarning}
+	}
 	f.Place = start.Place
 	return f
+}
+
+// staysUp matches scripts that may stay, or run something that does.
+var staysUp = lazyregexp.New(`\b(exec|sleep|tail|wait|while|until|supervisord|run|start|serve|server|up)\b|-f\b`)
+
+// startMissing reports a program that the container begins with and that nothing can have brought.
+func startMissing(v *rule.View, start rights.Right, place string) rule.Finding {
+	image, _ := baseimage.Of(v.BaseImage())
+	system := strings.HasPrefix(place, "/bin/") || strings.HasPrefix(place, "/usr/") || strings.HasPrefix(place, "/sbin/")
+	if !path.IsAbs(place) || system || !image.Official() || image.Family == "" || strings.Contains(place, "$") {
+		return rule.Finding{}
+	}
+	for _, i := range v.Build.Final.History() {
+		switch i.Name {
+		case "ENTRYPOINT", "CMD", "LABEL", "EXPOSE":
+		case "COPY", "ADD", "VOLUME", "ONBUILD":
+			return rule.Finding{}
+		default:
+			if i.Unread || strings.Contains(i.Source(), path.Base(place)) || mayMake.MatchString(i.Source()) {
+				return rule.Finding{}
+			}
+		}
+	}
+	return rule.Finding{Place: start.Place, Message: fmt.Sprintf("nothing brings %s, so the container does not start", place),
+		Hint: "copy it into the image"}
 }
 
 // placesOf returns where a COPY or an ADD of single files of the context puts each, with its

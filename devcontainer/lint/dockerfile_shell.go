@@ -98,6 +98,10 @@ func lostBy(cmd *shell.Command) (lost, instead string) {
 		if len(operands) == 1 {
 			return "the next step starts in WORKDIR again, not here", "write WORKDIR " + operands[0].Text
 		}
+	case "su":
+		if len(operands) == 1 && len(cmd.Args()) == 1 && cmd.Input == "" && len(cmd.From) == 0 {
+			return "su starts a shell that ends at once, and the next step runs as before", "write USER " + operands[0].Text
+		}
 	case "export":
 		if len(cmd.Assigns) > 0 && len(cmd.Words) == 1 {
 			return fmt.Sprintf("%s is gone when this step ends", cmd.Assigns[0].Name), fmt.Sprintf("write ENV %s=…", cmd.Assigns[0].Name)

@@ -111,6 +111,11 @@ func emptyHomes(v *rule.View) (out []rule.Finding) {
 // tildeInPath reports a PATH with ~, which a shell replaces where it is written, and not in a variable.
 func tildeInPath(v *rule.View, i *dockerfile.Instruction, c *instructions.EnvCommand) []rule.Finding {
 	for _, kv := range c.Env {
+		if strings.HasPrefix(kv.Value, "'") && strings.Contains(kv.Value, "$PATH") && kv.Key == "PATH" {
+			start, end := i.Find(kv.Value)
+			return []rule.Finding{v.AtDockerfile(start, end, "nothing replaces $PATH between single quotes, so no program of the system is found",
+				"write double quotes, or none")}
+		}
 		if kv.Key != "PATH" || !strings.Contains(":"+strings.Trim(kv.Value, `"`), ":~/") {
 			continue
 		}

@@ -42,9 +42,12 @@ var expansions = lazyregexp.New(`\$\{(!|[\w#@*]+([/^,@\[]|:[^-=+?]))`)
 
 // mayBeBash reports whether a text is looked at: all else is the same in both shells. Most texts are neither.
 func mayBeBash(text string) bool {
+	if holdsBraces(text) {
+		return true
+	}
 	hasText := slices.ContainsFunc(bashTexts, func(part string) bool { return strings.Contains(text, part) })
 	return hasText || slices.ContainsFunc(bashWords, func(word string) bool { return holdsWord(text, word) }) ||
-		strings.Contains(text, "==") && holdsWord(text, "[") || holdsBraces(text) || expansions.MatchString(text)
+		strings.Contains(text, "==") && holdsWord(text, "[") || expansions.MatchString(text)
 }
 
 // holdsBraces reports whether a text has braces around a comma, without white space, and no dollar sign in front.

@@ -260,6 +260,11 @@ func (p *programs) missing(cmd *shell.Command) rule.Finding {
 		}
 		return f
 	}
+	if name == "apt-key" && p.known.Release == "13" && p.known.Official() && !p.brought[name] {
+		p.brought[name] = true
+		return rule.Finding{Message: fmt.Sprintf("%s has no apt-key: Debian has none since 13", p.image),
+			Hint: "save the key in /etc/apt/keyrings, and name it in the source: [signed-by=/etc/apt/keyrings/NAME.asc]"}
+	}
 	if !p.lacks(name) {
 		return rule.Finding{}
 	}

@@ -202,6 +202,7 @@ var dockerfileRules = []rule.Rule{
 	{ID: "SBX752", Name: "package-refused", Severity: diag.SeverityError, Check: packagesRefused},
 	{ID: "SBX753", Name: "copied-file", Severity: diag.SeverityError, Check: copiedFiles},
 	{ID: "SBX754", Name: "command-refused", Severity: diag.SeverityError, Check: commandsRefused},
+	{ID: "SBX755", Name: "image-lacks", Severity: diag.SeverityError, Check: imageLacks},
 }
 
 // templateRules judge dev container Templates, Features that a repository

@@ -133,6 +133,43 @@ var writtenDocker = []pair{
 	{"pattern that nothing matches", `warning SBX729 config/*.yml`,
 		"FROM debian:12\nCOPY config/*.yml /cfg/\n-- .devcontainer/config/a.yaml --\na: 1\n",
 		"FROM debian:12\nCOPY config/*.yaml /cfg/\n-- .devcontainer/config/a.yaml --\na: 1\n"},
+	// What an image does not have.
+	{"variant of Ubuntu", `error SBX755 python:3.12-jammy`, "FROM python:3.12-jammy\n", "FROM python:3.12-bookworm\n"},
+	{"version behind the variant", `error SBX755 node:bookworm-20`, "FROM node:bookworm-20\n", "FROM node:20-bookworm\n"},
+	{"version of another system", `error SBX755 alpine:24.04`, "FROM alpine:24.04\n", "FROM alpine:3.22\n"},
+	{"release that is none", `error SBX755 ubuntu:24.06`, "FROM ubuntu:24.06\n", "FROM ubuntu:24.04\n"},
+	{"container without a shell", `error SBX755 FROM scratch`,
+		"FROM golang:1.24 AS b\nFROM scratch\nCOPY --from=b /usr/local/go /usr/local/go\n",
+		"FROM golang:1.24 AS b\nFROM scratch\nCOPY --from=b / /\n"},
+	{"folder of sudo", `error SBX755 /etc/sudoers.d/dev`,
+		"FROM debian:12\nRUN useradd -m dev && echo 'dev ALL=(ALL) ALL' > /etc/sudoers.d/dev\n",
+		"FROM debian:12\n" + apt + "sudo && useradd -m dev && echo 'dev ALL=(ALL) ALL' > /etc/sudoers.d/dev\n"},
+	{"folder of keys", `error SBX755 ~/.ssh/config`, "FROM debian:12\nRUN echo 'Host *' >> ~/.ssh/config\n",
+		"FROM debian:12\nRUN mkdir -p ~/.ssh && echo 'Host *' >> ~/.ssh/config\n"},
+	{"locale", `warning SBX755 LANG`, "FROM debian:12\nENV LANG=en_US.UTF-8\n", "FROM debian:12\nENV LANG=C.UTF-8\n"},
+	{"time zone", `warning SBX755 TZ`, "FROM alpine:3.22\nENV TZ=Europe/Berlin\n",
+		"FROM alpine:3.22\nRUN apk add --no-cache tzdata\nENV TZ=Europe/Berlin\n"},
+	{"release that has ended", `warning SBX752 apt-get update`, "FROM ubuntu:23.10\n" + apt + "git\n", "FROM ubuntu:24.04\n" + apt + "git\n"},
+	{"CentOS", `warning SBX752 yum`, "FROM centos:7\nRUN yum install -y git\n",
+		"FROM centos:7\nRUN sed -i s/mirrorlist/#mirrorlist/ /etc/yum.repos.d/* && yum install -y git\n"},
+	{"program to start with", `error SBX753 ENTRYPOINT`, ownCommand + "ENTRYPOINT [\"/entrypoint.sh\"]\n",
+		ownCommand + "COPY entrypoint.sh /\nENTRYPOINT [\"/entrypoint.sh\"]\n-- .devcontainer/entrypoint.sh --\n#!/bin/sh\nexec sleep 1d\n"},
+	{"script that runs no CMD", `warning SBX753 ENTRYPOINT`, ownCommand + "COPY --chmod=755 e.sh /e.sh\nENTRYPOINT [\"/e.sh\"]\n" +
+		"CMD [\"sleep\", \"infinity\"]\n-- .devcontainer/e.sh --\n#!/bin/sh\necho hi\n",
+		ownCommand + "COPY --chmod=755 e.sh /e.sh\nENTRYPOINT [\"/e.sh\"]\n" +
+			"CMD [\"sleep\", \"infinity\"]\n-- .devcontainer/e.sh --\n#!/bin/sh\necho hi\nexec \"$@\"\n"},
+	{"list of conda's", `error SBX754 pip`, "FROM python:3.12\nCOPY r.txt /tmp/\nRUN pip install -r /tmp/r.txt\n" +
+		"-- .devcontainer/r.txt --\nflask=3.0\n", "FROM python:3.12\nCOPY r.txt /tmp/\nRUN pip install -r /tmp/r.txt\n" +
+		"-- .devcontainer/r.txt --\nflask==3.0\n"},
+	{"https without certificates", `error SBX754 curl`,
+		"FROM debian:12-slim\n" + apt + "--no-install-recommends curl\nRUN curl -fsSL https://example.com/x -o /x\n",
+		"FROM debian:12-slim\n" + apt + "--no-install-recommends curl ca-certificates\nRUN curl -fsSL https://example.com/x -o /x\n"},
+	{"apt-key of trixie", `error SBX749 apt-key`, "FROM debian:13\nCOPY k.gpg /k.gpg\nRUN apt-key add /k.gpg\n-- .devcontainer/k.gpg --\nx\n",
+		"FROM debian:12\nCOPY k.gpg /k.gpg\nRUN apt-key add /k.gpg\n-- .devcontainer/k.gpg --\nx\n"},
+	{"su in a step", `warning SBX734 su`, "FROM debian:12\nRUN su nobody\n", "FROM debian:12\nRUN su nobody -s /bin/sh -c true\n"},
+	{"PATH between single quotes", `warning SBX747 '`, "FROM debian:12\nENV PATH='/opt/bin:$PATH'\n",
+		"FROM debian:12\nENV PATH=\"/opt/bin:$PATH\"\n"},
+	{"user of a variable", `warning SBX730 ${U}`, "FROM debian:12\nUSER ${U}\n", "FROM debian:12\nARG U=root\nUSER ${U}\n"},
 }
 
 func TestWrittenDocker(t *testing.T) { testPairs(t, writtenDocker) }

@@ -1,0 +1,42 @@
+package baseimage
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/internal/lazyregexp"
+)
+
+var (
+	ubuntuNames  = []string{"bionic", "focal", "jammy", "noble"}
+	languageTags = []string{"node", "python", "golang", "ruby", "php", "rust"}
+	variantFirst = lazyregexp.New(`^(bookworm|bullseye|buster|trixie|slim|alpine)-(\d[\d.]*)$`)
+	plainNumber  = lazyregexp.New(`^\d+(\.\d+)*$`)
+	alpineNumber = lazyregexp.New(`^(3(\.\d+)*|2\.[67]|\d{8})$`)
+	ubuntuMonth  = lazyregexp.New(`^\d\d\.(04|10)$`)
+)
+
+// NoSuchTag says why an official image certainly has no such tag, "" when it may have it, and what to write.
+func NoSuchTag(image string) (why, hint string) {
+	name, tag := split(image)
+	if tag == "" || strings.ContainsAny(image, "$@") {
+		return "", ""
+	}
+	switch {
+	case slices.Contains(languageTags, name):
+		for _, of := range ubuntuNames {
+			if slices.Contains(strings.Split(tag, "-"), of) {
+				return fmt.Sprintf("%s has images of Debian and Alpine, and none of Ubuntu's %s", name, of), "write bookworm for " + of
+			}
+		}
+		if m := variantFirst.FindStringSubmatch(tag); m != nil {
+			return fmt.Sprintf("%s has no tag %s: the version stands in front", name, tag), fmt.Sprintf("write %s:%s-%s", name, m[2], m[1])
+		}
+	case name == "alpine" && plainNumber.MatchString(tag) && !alpineNumber.MatchString(tag):
+		return fmt.Sprintf("there is no Alpine %s", tag), "the versions are 3.20, 3.21 and so on"
+	case name == "ubuntu" && plainNumber.MatchString(tag) && strings.Count(tag, ".") == 1 && !ubuntuMonth.MatchString(tag):
+		return fmt.Sprintf("there is no Ubuntu %s", tag), "the versions end with .04 and .10"
+	}
+	return "", ""
+}
