@@ -192,13 +192,15 @@ func rootNeeded(v *rule.View) (out []rule.Finding) {
 		image, _ := baseimage.Of(s.Base().Image)
 		node := image.Official() && image.User == "node"
 		prefix := false // npm may install elsewhere, or where the user may write
-		folder, ofRoot := "/", false
+		folder, ofRoot, given := "/", false, false
 		for _, i := range s.History() {
 			prefix = prefix || node && setsPrefix(i.Source())
 			if i.Name == "WORKDIR" {
 				folder = workdirAfter(folder, i)
-				ofRoot = node && (i.User == "" || rule.IsRoot(i.User)) && !strings.Contains(folder, "$") && !ofOthers.MatchString(folder)
+				byRoot := i.User == "" || rule.IsRoot(i.User)
+				ofRoot = node && !given && byRoot && !strings.Contains(folder, "$") && !ofOthers.MatchString(folder)
 			}
+			given = given || i.Name == "RUN" && strings.Contains(i.Source(), "chown") // that folder, before WORKDIR names it
 			ofRoot = ofRoot && !givesAway.MatchString(i.Source()) && !i.Unread
 			if i.Stage != s || i.Name != "RUN" || i.User == "" || rule.IsRoot(i.User) || strings.Contains(i.User, "$") {
 				continue

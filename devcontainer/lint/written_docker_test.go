@@ -170,6 +170,8 @@ var writtenDocker = []pair{
 	{"PATH between single quotes", `warning SBX747 '`, "FROM debian:12\nENV PATH='/opt/bin:$PATH'\n",
 		"FROM debian:12\nENV PATH=\"/opt/bin:$PATH\"\n"},
 	{"user of a variable", `warning SBX730 ${U}`, "FROM debian:12\nUSER ${U}\n", "FROM debian:12\nARG U=root\nUSER ${U}\n"},
+	{"folder that a step gave away", `SBX751`, "", "FROM node:20\nRUN mkdir /app && chown node /app\nWORKDIR /app\nUSER node\n" +
+		"COPY package.json ./\nRUN npm install\n-- .devcontainer/package.json --\n{}\n"},
 }
 
 func TestWrittenDocker(t *testing.T) { testPairs(t, writtenDocker) }
