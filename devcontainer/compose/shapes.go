@@ -81,7 +81,7 @@ func (p *checker) topForms() {
 	}
 }
 
-// published is the place on the host that a port of the short form takes: address, port and protocol.
+// published is the place on the host that a port of the short form takes.
 type published struct{ address, port, protocol string }
 
 // hostPort reads it; ok is false for a port that the engine chooses, a range, and what a variable says.
@@ -104,48 +104,51 @@ func hostPort(text string) (place published, ok bool) {
 	return place, true
 }
 
-// meets reports whether two places on the host exclude each other: one port, and addresses
-// that are the same or all.
-func (p published) meets(other published) bool {
-	samePort := p.port == other.port && p.protocol == other.protocol
-	return samePort && (p.address == other.address || p.address == "" || other.address == "")
-}
+// HostPorts are the ports of the host that are taken. Its zero value has none.
+type HostPorts struct{ taken map[published]string }
 
-// Taken returns the first of the ports before text that takes the same place on the host, "" for none.
-func Taken(text string, before []string) string {
+// Take takes the place of a port of the short form, for whom a name stands, and returns the name for whom the place is
+// taken already, "" for none: one port excludes another of the same address, or when one is for all addresses. Ports that
+// the engine chooses, ranges, and what a variable says take none.
+func (p *HostPorts) Take(text, name string) (before string) {
 	place, ok := hostPort(text)
-	for _, other := range before {
-		if taken, known := hostPort(other); ok && known && taken.meets(place) {
-			return other
+	if !ok {
+		return ""
+	}
+	if p.taken == nil {
+		p.taken = map[published]string{}
+	}
+	first, all := place, place
+	first.address, all.address = "first", ""
+	if before = p.taken[all]; before == "" {
+		before = p.taken[place]
+	}
+	if before == "" && place == all {
+		before = p.taken[first]
+	}
+	for _, key := range []published{place, first} {
+		if p.taken[key] == "" {
+			p.taken[key] = name
 		}
 	}
-	return ""
+	return before
 }
 
 // portsTwice reports ports of the host that two services, or one of them twice, would take: the engine refuses the
 // second. Services with profiles may not be started.
 func (p *checker) portsTwice() {
-	type port struct {
-		node *Node
-		by   string
-	}
-	of := map[string][]port{} // by the number
+	var taken HostPorts
 	for _, s := range p.Services() {
 		if len(s.Get("profiles").items()) > 0 || s.Get("network_mode").String() == "host" || s.Get("deploy").Get("replicas") != nil {
 			continue
 		}
 		for _, item := range s.Get("ports").items() {
-			place, ok := hostPort(item.Text)
-			if item.Kind != Scalar || !ok {
+			if item.Kind != Scalar {
 				continue
 			}
-			for _, before := range of[place.port] {
-				if Taken(item.Text, []string{before.node.Text}) != "" {
-					p.refuse(item, fmt.Sprintf("port %s of the host is taken by %s of the service %s", place.port, before.node.Text, before.by))
-					break
-				}
+			if before := taken.Take(item.Text, fmt.Sprintf("%s of the service %s", item.Text, s.Name)); before != "" {
+				p.refuse(item, fmt.Sprintf("%s is taken on the host by %s", item.Text, before))
 			}
-			of[place.port] = append(of[place.port], port{item, s.Name})
 		}
 	}
 }

@@ -208,6 +208,8 @@ func hostiles() []hostile {
 			configured(`{"image": "a:1", "mounts": [` + strings.Repeat(`"type=volume,source=v,target=/a",`, 25_000) +
 				`"type=volume,source=v,target=/b"]}`), "SBX312"},
 		{"many options", configured(`{"image": "a:1", "runArgs": [` + strings.Repeat(`"-v","/a:/b",`, 60_000) + `"--init"]}`), ""},
+		{"many ports",
+			configured(`{"image": "a:1", "runArgs": [` + strings.Repeat(`"-p","3000:3000:tcp","-p","1:1",`, 15_000) + `"--init"]}`), ""},
 		{"many unknown names",
 			configured(`{"image": "a:1"` + repeated(50_000, func(i int) string { return fmt.Sprintf(`, "remoteUse%d": 1`, i) }) + `}`), "SBX201"},
 		{"a long unknown name", configured(`{"image": "a:1", "` + big + `": 1, "service` + big[:300_000] + `": 1}`), "SBX201"},

@@ -123,7 +123,7 @@ func envFilesRefused(v *rule.View) (out []rule.Finding) {
 
 // portsTwice reports ports of the host that the container would take twice: the engine refuses to start it.
 func portsTwice(v *rule.View) (out []rule.Finding) {
-	var before []string
+	var taken compose.HostPorts
 	for _, r := range v.Of(rights.Port) {
 		if r.Notation != rights.Property && r.Notation != rights.Option {
 			continue
@@ -134,11 +134,10 @@ func portsTwice(v *rule.View) (out []rule.Finding) {
 				port = "127.0.0.1:" + r.Value + ":" + r.Value
 			}
 		}
-		if other := compose.Taken(port, before); other != "" {
+		if other := taken.Take(port, port); other != "" {
 			out = append(out, rule.AtRight(r, fmt.Sprintf("the engine refuses %s: %s takes the same port of the host", r.Value, other),
 				"give it another port of the host"))
 		}
-		before = append(before, port)
 	}
 	return out
 }
