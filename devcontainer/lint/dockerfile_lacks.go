@@ -84,8 +84,11 @@ func writtenNowhere(v *rule.View, s *dockerfile.Stage, image baseimage.Image) (o
 				}
 				made[by] = true
 				if i.Stage == s {
-					f := v.AtWord(w, fmt.Sprintf("there is no folder %s, so the shell cannot write this file", path.Dir(w.Text)),
-						fmt.Sprintf("write mkdir -p %s && in front", path.Dir(w.Text)))
+					hint := fmt.Sprintf("write mkdir -p %s && in front", path.Dir(w.Text))
+					if by == "sudo" {
+						hint = "install sudo in front, which brings it"
+					}
+					f := v.AtWord(w, fmt.Sprintf("there is no folder %s, so the shell cannot write this file", path.Dir(w.Text)), hint)
 					if cmd.OnFailure == shell.Unheard || !image.Asked() {
 						f.Severity = diag.SeverityWarning
 					}

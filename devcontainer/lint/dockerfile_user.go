@@ -57,10 +57,13 @@ func noUser(v *rule.View) []rule.Finding {
 // userMissing reports users that neither the image nor the Dockerfile has.
 func userMissing(v *rule.View) (out []rule.Finding) {
 	b := v.Build
-	if b == nil && v.Root.Member("features") == nil && !schema.Misspelt(v.Mismatches, v.Root, "features") {
+	if schema.Misspelt(v.Mismatches, v.Root, "features") {
+		return nil
+	}
+	if b == nil {
 		return imageUserMissing(v)
 	}
-	if b == nil || b.Final == nil || v.HasFeatures() {
+	if b.Final == nil || v.HasFeatures() && featuresMake(v, "-") {
 		return // a Feature may create any user
 	}
 	base := b.Final.Base()
@@ -92,7 +95,7 @@ func userMissing(v *rule.View) (out []rule.Finding) {
 		return answer
 	}
 	hint := func(name string) string { return fmt.Sprintf("create it: RUN useradd --create-home %s", name) }
-	if n := v.NamedUser(); n != nil && !rights.Variable.MatchString(n.Text) && !has(n.Text) {
+	if n := v.NamedUser(); n != nil && !rights.Variable.MatchString(n.Text) && !has(n.Text) && !featuresMake(v, n.Text) {
 		out = append(out, v.AtValue(n, fmt.Sprintf("%s has no user %q, and the Dockerfile creates none", base.Image, n.Text),
 			hint(n.Text)).Offering(otherUser(v, n, image.User)))
 		return
@@ -135,6 +138,21 @@ func dockerGroupMissing(v *rule.View, image string) []rule.Finding {
 	return nil
 }
 
+// featuresMake reports whether a Feature of the configuration may make a user. Of the official ones, common-utils makes
+// the one that it is told, or the session's, and nix makes its own (their install.sh, July 2026).
+func featuresMake(v *rule.View, user string) bool {
+	for _, m := range v.Root.Member("features").Fields() {
+		name, official := strings.CutPrefix(strings.ToLower(m.Name), officialNamespace+"/")
+		name, _, _ = strings.Cut(name, ":")
+		told := m.Value.Member("username").TextOr("automatic")
+		asTold := told == user || told == "automatic" || told == "auto" || strings.Contains(told, "$")
+		if _, known := collections()[officialNamespace][name]; !official || !known || name == "nix" || name == "common-utils" && asTold {
+			return true
+		}
+	}
+	return false
+}
+
 // imageUserMissing reports the user of a configuration, or of its service, that takes a known image as it is.
 func imageUserMissing(v *rule.View) []rule.Finding {
 	image := v.BaseImage()
@@ -143,13 +161,13 @@ func imageUserMissing(v *rule.View) []rule.Finding {
 		return nil
 	}
 	severity := diag.Severity("") // the rule's
-	if _, sure := of.HasUser("-"); !sure || !of.Official() {
+	if _, sure := of.HasUser("-"); !sure || !of.Official() || v.HasFeatures() {
 		severity = diag.SeverityWarning
 	}
 	has := func(user string) bool {
 		user, _, _ = strings.Cut(user, ":")
 		has, _ := of.HasUser(user)
-		return has || user == "" || strings.Contains(user, "$") || user[0] >= '0' && user[0] <= '9'
+		return has || featuresMake(v, user) || user == "" || strings.Contains(user, "$") || user[0] >= '0' && user[0] <= '9'
 	}
 	for _, r := range v.Of(rights.User) { // containerUser is also the session's, below
 		if (r.Notation == rights.Option || r.Notation == rights.Compose) && !r.Next && !has(r.Value) {

@@ -28,7 +28,11 @@ var (
 	detached = lazyregexp.New(`\s(-d|--detach|--wait|--no-start)\b`)
 )
 
-// endlessHooks reports servers that a hook waits for: no later hook runs.
+// inBackground is a job that outlives its hook, with a terminal (docker exec -t) and without one: the shell that ignores the
+// hang-up starts it.
+const inBackground = "nohup sh -c '… > /tmp/server.log 2>&1 &'"
+
+// endlessHooks reports servers that a hook waits for: no later hook runs. It also reports jobs that end with the hook.
 func endlessHooks(v *rule.View) (out []rule.Finding) {
 	eachHookText(v, func(property string, n *jsonc.Node) {
 		if property == "postAttachCommand" || property == "initializeCommand" {
@@ -45,8 +49,13 @@ func endlessHooks(v *rule.View) (out []rule.Finding) {
 			}
 			said = true
 			out = append(out, v.AtValue(n, fmt.Sprintf("%s does not end, and %s waits for it", joinedWords(cmd), property),
-				"call it in postAttachCommand, or in the background: nohup … > /tmp/server.log 2>&1 &"))
+				"call it in postAttachCommand, or in the background: "+inBackground))
 		})
+		text := strings.TrimSpace(n.Text)
+		if lost := strings.HasSuffix(text, "&") && !strings.HasSuffix(text, "&&") && !strings.Contains(text, "setsid"); lost {
+			out = append(out, v.AtValue(n, "editors run hooks in a terminal, where a job behind a last & ends with the hook",
+				"write "+inBackground))
+		}
 	})
 	return out
 }
@@ -141,8 +150,12 @@ func rootsVolumes(v *rule.View) (out []rule.Finding) {
 		if r.Mount.Type != "volume" || corrected || !inside || made {
 			continue
 		}
-		out = append(out, rule.AtRight(r, fmt.Sprintf("root owns a new volume, so %s cannot write %s", user, target),
-			fmt.Sprintf("add to postCreateCommand: sudo chown %s %s", user, target)))
+		hint := fmt.Sprintf("add to postCreateCommand: sudo chown %s %s", user, target)
+		image, _ := baseimage.Of(v.BaseImage())
+		if lacks, _ := image.LacksSudo(); lacks && v.Build == nil && !v.HasFeatures() {
+			hint = fmt.Sprintf("make the folder in a Dockerfile, whose owner a new volume takes: RUN install -d -o %s %s", user, target)
+		}
+		out = append(out, rule.AtRight(r, fmt.Sprintf("root owns a new volume, so %s cannot write %s", user, target), hint))
 	}
 	return out
 }

@@ -107,7 +107,8 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 			if f := atRoot(v, cmd); f.Message != "" && inside && !written {
 				out = append(out, at(v, n, f))
 			}
-			written = written || !makesNoFile(cmd)
+			quiet := name != "" && scriptMakesNoFile(v, path.Join(folder, name))
+			written = written || !makesNoFile(cmd) && !quiet
 			if list := packageList(cmd); list != "" && !made {
 				f := listMissing(v, path.Join(folder, list), list)
 				if f.Message == "" && inside {
@@ -124,7 +125,7 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 			}
 			chmod = chmod || cmd.Is("chmod", "find", "xargs")
 			_, inline := cmd.Flag("-c") // its text is among the commands
-			made = made || name != "" || cmd.Is(before...) && !inline || len(cmd.Files) > 0
+			made = made || !quiet && (name != "" || cmd.Is(before...) && !inline) || len(cmd.Files) > 0
 		})
 	})
 	return out
@@ -136,6 +137,19 @@ func makesNoFile(cmd *shell.Command) bool {
 	installs := len(words) == 0 || slices.Contains([]string{"install", "ci", "i", "config", "enable"}, words[0].Text)
 	return len(cmd.Files) == 0 && (cmd.Is("npm", "yarn", "pnpm", "pip", "pip3", "git", "corepack") && installs ||
 		cmd.Is("sudo", "apt-get", "apt", "apk", "echo", "chown", "chmod", "export", "set", "true", "printf", "useradd"))
+}
+
+// scriptMakesNoFile reports whether a script of the project has only such commands.
+func scriptMakesNoFile(v *rule.View, full string) bool {
+	if devcontainer.LeavesTree(full) {
+		return false
+	}
+	src, err := v.Tree.Read(full)
+	if err != nil {
+		return false
+	}
+	commands, err := shell.Parse(string(src), nil)
+	return err == nil && !slices.ContainsFunc(commands, func(cmd *shell.Command) bool { return !makesNoFile(cmd) })
 }
 
 // wantedByCommand reports a file or a target that a command cannot do without, unless the text asks whether it fails.
@@ -257,7 +271,8 @@ func scriptFails(v *rule.View, full, name string, byPath, chmod bool) rule.Findi
 	executable, known := devcontainer.Executable(v.Tree, full)
 	switch {
 	case err != nil:
-		if !isMissing(v, full) {
+		parent := path.Dir(full)
+		if !isMissing(v, full) && (path.Base(parent) != ".devcontainer" || !isMissing(v, parent)) { // which no build makes
 			return rule.Finding{}
 		}
 		return rule.Finding{Message: fmt.Sprintf("there is no script %s", name),

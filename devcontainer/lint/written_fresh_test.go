@@ -46,6 +46,29 @@ var writtenFresh = []pair{
 	{"folder that the editor opens, of an image", `warning SBX317 "/workspaces`,
 		imaged("debian:12", `, "workspaceFolder": "/workspaces/${localWorkspaceFolderBasename}/api"`) + "\n-- web/a.ts --\n",
 		imaged("debian:12", `, "workspaceFolder": "/workspaces/${localWorkspaceFolderBasename}/api"`) + "\n-- api/a.go --\n"},
+	{"script behind one that makes no file", `error SBX318 "bash .devcontainer/b.sh`,
+		imaged("debian:12", `, "onCreateCommand": "bash .devcontainer/a.sh", "postCreateCommand": "bash .devcontainer/b.sh"`) +
+			"\n-- .devcontainer/a.sh --\nset -e\nnpm config set fund false\n",
+		imaged("debian:12", `, "onCreateCommand": "bash .devcontainer/a.sh", "postCreateCommand": "bash .devcontainer/b.sh"`) +
+			"\n-- .devcontainer/a.sh --\nset -e\ncp x .devcontainer/b.sh\n"},
+	{"script of .devcontainer from a folder below", `error SBX318 "bash`,
+		imaged("debian:12", `, "workspaceFolder": "/workspaces/${localWorkspaceFolderBasename}/api",
+			"postCreateCommand": "bash .devcontainer/a.sh"`) +
+			"\n-- api/a.go --\n-- .devcontainer/a.sh --\ntrue\n",
+		imaged("debian:12", `, "workspaceFolder": "/workspaces/${localWorkspaceFolderBasename}/api",
+			"postCreateCommand": "bash ../.devcontainer/a.sh"`) +
+			"\n-- api/a.go --\n-- .devcontainer/a.sh --\ntrue\n"},
+	{"job that ends with its hook", `warning SBX328 "nohup`, imaged("debian:12", `, "postStartCommand": "nohup ./serve > /tmp/l 2>&1 &"`),
+		imaged("debian:12", `, "postStartCommand": "nohup sh -c './serve > /tmp/l 2>&1 &'"`)},
+	{"job that the hook waits for", `SBX328`, "", imaged("debian:12", `, "postCreateCommand": "make a & make b & wait"`)},
+	// Official Features make no user but those of common-utils.
+	{"user of no Feature", `warning SBX703 "python"`, imaged("mcr.microsoft.com/devcontainers/python:3.10-bookworm",
+		`, "features": {"ghcr.io/devcontainers/features/aws-cli:1": {}}, "remoteUser": "python"`),
+		imaged("mcr.microsoft.com/devcontainers/python:3.10-bookworm",
+			`, "features": {"ghcr.io/x/features/aws-cli:1": {}}, "remoteUser": "python"`)},
+	{"other user than that of common-utils", `warning SBX703 "developer"`, imaged("debian:12",
+		`, "features": {"ghcr.io/devcontainers/features/common-utils:2": {"username": "dev"}}, "remoteUser": "developer"`),
+		imaged("debian:12", `, "features": {"ghcr.io/devcontainers/features/common-utils:2": {}}, "remoteUser": "developer"`)},
 	// What initializeCommand may make is not missing.
 	{"variables' file of Compose", `error SBX311 .env`, composedAt("/w", `, "initializeCommand": "docker network create x || true"`) +
 		service + "    env_file: .env\n", composedAt("/w", `, "initializeCommand": "test -f .devcontainer/.env || cp a .devcontainer/.env"`) +
