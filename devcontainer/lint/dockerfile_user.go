@@ -138,8 +138,8 @@ func dockerGroupMissing(v *rule.View, image string) []rule.Finding {
 	return nil
 }
 
-// featuresMake reports whether a Feature of the configuration may make a user. Of the official ones, common-utils makes
-// the one that it is told, or the session's, and nix makes its own (their install.sh, July 2026).
+// featuresMake reports whether a Feature of the configuration may make a user. Two official ones do: common-utils makes the
+// user that it is told, or the session's, and nix makes its own (their install.sh, July 2026).
 func featuresMake(v *rule.View, user string) bool {
 	for _, m := range v.Root.Member("features").Fields() {
 		name, official := strings.CutPrefix(strings.ToLower(m.Name), officialNamespace+"/")
@@ -167,7 +167,8 @@ func imageUserMissing(v *rule.View) []rule.Finding {
 	has := func(user string) bool {
 		user, _, _ = strings.Cut(user, ":")
 		has, _ := of.HasUser(user)
-		return has || featuresMake(v, user) || user == "" || strings.Contains(user, "$") || user[0] >= '0' && user[0] <= '9'
+		has = has || featuresMake(v, user)
+		return has || user == "" || strings.Contains(user, "$") || user[0] >= '0' && user[0] <= '9'
 	}
 	for _, r := range v.Of(rights.User) { // containerUser is also the session's, below
 		if (r.Notation == rights.Option || r.Notation == rights.Compose) && !r.Next && !has(r.Value) {

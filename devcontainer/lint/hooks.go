@@ -125,7 +125,8 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 			}
 			chmod = chmod || cmd.Is("chmod", "find", "xargs")
 			_, inline := cmd.Flag("-c") // its text is among the commands
-			made = made || !quiet && (name != "" || cmd.Is(before...) && !inline) || len(cmd.Files) > 0
+			mayMake := name != "" || cmd.Is(before...) && !inline
+			made = made || !quiet && mayMake || len(cmd.Files) > 0
 		})
 	})
 	return out
