@@ -72,9 +72,34 @@ func (i Image) LacksSudo() (lacks, sure bool) {
 	return i.Official() && i.Family != RedHat && i.name != "scratch", i.Family != ""
 }
 
-// EndsAlone reports whether the command of an official image is a shell or an interpreter, which ends at once without a
-// terminal. Some tags of php are servers.
-func (i Image) EndsAlone() bool { return i.Official() && i.name != "scratch" && i.name != "php" }
+// EndsAlone reports whether the command of an image is a shell or an interpreter, which ends at once without a terminal.
+// Some tags of php are servers.
+func EndsAlone(image string) bool {
+	of, _ := Of(image)
+	name, tag := split(image)
+	shell := slices.Contains(shells, name) && !strings.Contains(image, "$") && !isWindows(tag)
+	return shell || of.Official() && of.name != "scratch" && of.name != "php"
+}
+
+// shells are images of which nothing else is known than that their command is a shell, which an ENTRYPOINT may run.
+var shells = strings.Fields("ros osrf/ros nvidia/cuda continuumio/miniconda3 continuumio/anaconda3 condaforge/miniforge3 " +
+	"kalilinux/kali-rolling archlinux swift")
+
+// StartsAs returns the user of an image that is not root, as which steps run below its FROM; "" when that is not known.
+func StartsAs(image string) string {
+	name, _ := split(image)
+	if user := startsAs[name]; user != "" || strings.Contains(image, "$") {
+		return user
+	}
+	return startsAs[name[:strings.LastIndex(name, "/")+1]]
+}
+
+// startsAs are such users, by the image or by the folder of all images that have it.
+var startsAs = map[string]string{"quay.io/jupyter/": "jovyan", "jupyter/": "jovyan",
+	"jenkins/jenkins": "jenkins", "jenkins/agent": "jenkins", "jenkins/inbound-agent": "jenkins",
+	"cimg/": "circleci", "apache/airflow": "airflow", "mambaorg/micromamba": "mambauser",
+	"homebrew/brew": "linuxbrew", "codercom/code-server": "coder", "ghcr.io/puppeteer/puppeteer": "pptruser", "grafana/grafana": "grafana",
+	"selenium/standalone-chrome": "seluser", "selenium/standalone-firefox": "seluser", "nodered/node-red": "node-red"}
 
 // standardUsers exist in Debian (its base-passwd) or in Alpine (its alpine-baselayout).
 var standardUsers = strings.Fields("root daemon bin sys sync games man lp mail news uucp proxy www-data backup list irc nobody _apt adm " +

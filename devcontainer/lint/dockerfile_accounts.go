@@ -202,7 +202,11 @@ func rootNeeded(v *rule.View) (out []rule.Finding) {
 			}
 			given = given || i.Name == "RUN" && strings.Contains(i.Source(), "chown") // that folder, before WORKDIR names it
 			ofRoot = ofRoot && !givesAway.MatchString(i.Source()) && !i.Unread
-			if i.Stage != s || i.Name != "RUN" || i.User == "" || rule.IsRoot(i.User) || strings.Contains(i.User, "$") {
+			user := i.User
+			if user == "" && s.Base().Known {
+				user = baseimage.StartsAs(s.Base().Image)
+			}
+			if i.Stage != s || i.Name != "RUN" || user == "" || rule.IsRoot(user) || strings.Contains(user, "$") {
 				continue
 			}
 			for _, cmd := range i.Commands {
@@ -216,7 +220,7 @@ func rootNeeded(v *rule.View) (out []rule.Finding) {
 				if what == "" || cmd.User != "" || cmd.OnFailure == shell.Open {
 					continue
 				}
-				f := v.AtCommand(cmd, fmt.Sprintf(message, what, i.User), hint)
+				f := v.AtCommand(cmd, fmt.Sprintf(message, what, user), hint)
 				if cmd.OnFailure == shell.Unheard {
 					f.Severity = diag.SeverityWarning
 				}

@@ -86,6 +86,8 @@ func buildProblems(v *rule.View) (out []rule.Finding) {
 			message = "there is no instruction " + strconv.Quote(p.Unknown)
 			if best := diag.Suggest(strings.ToUpper(p.Unknown), instructionNames); best != "" {
 				hint = fmt.Sprintf("did you mean %q?", best)
+			} else {
+				hint = `the line above may lack its \ at the end`
 			}
 		}
 		out = append(out, v.AtDockerfile(p.Start, p.End, message, hint))

@@ -235,7 +235,7 @@ func startRefused(v *rule.View, context string) rule.Finding {
 	}
 	f := scriptRefused(v, full, place, image, modeSet)
 	text := string(src)
-	passes := strings.Contains(text, "$@") || strings.Contains(text, "$*") || staysUp.MatchString(text)
+	passes := strings.Contains(text, "$@") || strings.Contains(text, "$*") || staysUp.MatchString(ofRun.ReplaceAllString(text, ""))
 	shellScript := program == "sh" || program == "bash" || program == "dash"
 	if cmd := v.Build.Final.Last("CMD"); f.Message == "" && cmd != nil && shellScript && !passes {
 		f = rule.Finding{Message: fmt.Sprintf("%s never runs the CMD, so the container ends with the script", place),
@@ -247,6 +247,9 @@ func startRefused(v *rule.View, context string) rule.Finding {
 
 // staysUp matches scripts that may stay, or run something that does.
 var staysUp = lazyregexp.New(`\b(exec|sleep|tail|wait|while|until|supervisord|run|start|serve|server|up)\b|-f\b`)
+
+// ofRun matches the folder /run, which says nothing about what stays.
+var ofRun = lazyregexp.New(`(/var)?/run/`)
 
 // startMissing reports a program that the container begins with and that nothing can have brought.
 func startMissing(v *rule.View, start rights.Right, place string) rule.Finding {

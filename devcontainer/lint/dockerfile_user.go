@@ -83,7 +83,7 @@ func userMissing(v *rule.View) (out []rule.Finding) {
 	asked := map[string]bool{}
 	has := func(user string) bool {
 		name, _, _ := strings.Cut(user, ":")
-		if name == "" || strings.Contains(name, "$") || name[0] >= '0' && name[0] <= '9' {
+		if !numberless(name) {
 			return true
 		}
 		answer, known := asked[name]
@@ -105,15 +105,25 @@ func userMissing(v *rule.View) (out []rule.Finding) {
 		out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("%s has no user %q, and the Dockerfile creates none", base.Image,
 			b.Final.User), hint(b.Final.User)))
 	}
-	for _, i := range b.History() {
-		if c, ok := i.Command.(*instructions.CopyCommand); ok && !has(i.Expand(c.Chown)) {
+	for n, i := range b.History() {
+		c, ok := i.Command.(*instructions.CopyCommand)
+		if !ok {
+			continue
+		}
+		name, _, _ := strings.Cut(i.Expand(c.Chown), ":")
+		ofImage, _ := image.HasUser(name)
+		if !has(name) || numberless(name) && !ofImage && !mentioned(b.History()[:n], name) {
 			start, end := i.Find(c.Chown)
-			name, _, _ := strings.Cut(i.Expand(c.Chown), ":")
 			out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("%s has no user %q, and the build refuses this", base.Image, name),
 				"create it in a step above, or give its number"))
 		}
 	}
 	return append(out, dockerGroupMissing(v, base.Image)...)
+}
+
+// numberless reports whether a user is given by a name that is written out.
+func numberless(name string) bool {
+	return name != "" && !strings.Contains(name, "$") && (name[0] < '0' || name[0] > '9')
 }
 
 // dockerGroupMissing reports a step that puts a user into the group docker, which only packages of Docker make.

@@ -81,7 +81,8 @@ func programsOfInstalls(v *rule.View, p *programs) (out []rule.Finding) {
 		}
 		for _, cmd := range in.step.Commands {
 			f := here.missing(cmd)
-			if lacks, sure := here.known.LacksSudo(); lacks && sure && !here.any && !here.brought["sudo"] && f.Message == "" {
+			may := here.any || here.unknown || here.brought["sudo"]
+			if lacks, sure := here.known.LacksSudo(); lacks && sure && !may && f.Message == "" {
 				f = sudoOfInstall(in.step, cmd, here.image)
 			}
 			if f.Message != "" {

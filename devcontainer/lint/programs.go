@@ -26,6 +26,7 @@ type programs struct {
 	brought map[string]bool
 	asked   map[string]bool // scripts of hooks that were looked at
 	any     bool            // some step may have brought any program
+	unknown bool            // so may packages, but for those programs that one package alone has
 	vendor  bool            // its packages of nodejs are those of nodesource.com, which have npm
 	folder  string          // the WORKDIR
 }
@@ -40,8 +41,15 @@ func programsOf(image string) *programs {
 }
 
 func (p *programs) lacks(name string) bool {
-	return p.known.Lacks(name) && !p.brought[name] && (!p.any || baseimage.IsManager(name))
+	may := p.any || p.unknown && !slices.Contains(ofShadow, name)
+	return p.known.Lacks(name) && !p.brought[name] && (!may || baseimage.IsManager(name))
 }
+
+// ofShadow are programs that the package shadow of Alpine alone has. The images of other families have them.
+var ofShadow = []string{"useradd", "usermod", "groupadd"}
+
+// mayNeedShadow matches packages that may depend on it.
+var mayNeedShadow = lazyregexp.New(`shadow|podman|buildah|rootless|box|lxc|lxd|incus|dm$|elogind|apptainer|desktop|gnome|plasma`)
 
 // quietPrograms bring no program that is judged, but what their words name.
 var quietPrograms = append([]string{"npm", "yarn", "pnpm", "pip", "pip3", "git", "gpg", "apt-mark", "apt-cache", "sha256sum",
@@ -143,7 +151,8 @@ func (p *programs) install(w shell.Word) {
 	for _, program := range brings {
 		p.brought[program] = true
 	}
-	p.any = p.any || !known && !strings.HasPrefix(name[0], ".")
+	p.unknown = p.unknown || !known && !strings.HasPrefix(name[0], ".")
+	p.any = p.any || !known && mayNeedShadow.MatchString(name[0])
 }
 
 // step takes note of what an instruction brings, and calls visit for each command of a RUN before that.
@@ -230,7 +239,7 @@ func programsMissing(v *rule.View) (out []rule.Finding) {
 func (p *programs) inherited() *programs {
 	out := &programs{brought: map[string]bool{}, asked: map[string]bool{}, folder: "/"}
 	if p != nil {
-		out.image, out.known, out.any, out.folder, out.vendor = p.image, p.known, p.any, p.folder, p.vendor
+		out.image, out.known, out.any, out.unknown, out.folder, out.vendor = p.image, p.known, p.any, p.unknown, p.folder, p.vendor
 		for name := range p.brought {
 			out.brought[name] = true
 		}
@@ -260,7 +269,7 @@ func (p *programs) missing(cmd *shell.Command) rule.Finding {
 		}
 		return f
 	}
-	if name == "apt-key" && p.known.Release == "13" && p.known.Official() && !p.brought[name] {
+	if name == "apt-key" && p.known.Release == "13" && (p.known.Official() || p.known.ForDevContainers()) && !p.brought[name] {
 		p.brought[name] = true
 		return rule.Finding{Message: fmt.Sprintf("%s has no apt-key: Debian has none since 13", p.image),
 			Hint: "save the key in /etc/apt/keyrings, and name it in the source: [signed-by=/etc/apt/keyrings/NAME.asc]"}
@@ -281,14 +290,14 @@ func (p *programs) missing(cmd *shell.Command) rule.Finding {
 		hint = fmt.Sprintf("add the Feature ghcr.io/devcontainers/features/%s, or install it in a Dockerfile", featureOf[name])
 	case name == "python":
 		hint = "Debian and Ubuntu call it python3"
-	case p.known.Family == baseimage.Alpine && slices.Contains([]string{"useradd", "groupadd", "usermod"}, name):
+	case p.known.Family == baseimage.Alpine && slices.Contains(ofShadow, name):
 		hint = "write adduser -D NAME or addgroup NAME; or install the package shadow"
 	}
 	f := rule.Finding{Message: fmt.Sprintf("%s has no %s, and nothing installs it", p.image, name), Hint: hint}
 	if baseimage.IsManager(name) {
 		f.Message = fmt.Sprintf("%s has no %s", p.image, name)
 	}
-	if !p.known.Asked() && !baseimage.IsManager(name) {
+	if (!p.known.Asked() || p.unknown) && !baseimage.IsManager(name) {
 		f.Severity = diag.SeverityWarning
 	}
 	if cmd.OnFailure == shell.Unheard {

@@ -160,7 +160,11 @@ var withoutPrograms = []struct {
 	{[]string{"mongo"}, lazyregexp.New(`^([6-9]|1\d|latest|)([.-]|$)`), "mongo", "write mongosh"},
 	{[]string{"mongo"}, nil, "curl wget", `write ["CMD", "mongosh", "--eval", "db.adminCommand('ping')"]`},
 	{[]string{"mariadb"}, lazyregexp.New(`^(1[1-9]|latest|lts|)([.-]|$)`), "mysqladmin mysql mysqldump", "write healthcheck.sh --connect"},
-	{[]string{"postgres", "mysql", "mariadb", "redis"}, nil, "curl", "ask the server with its own client"},
+	{[]string{"postgres", "mysql", "mariadb", "redis", "pgvector/pgvector", "postgis/postgis", "valkey/valkey"}, nil, "curl",
+		"ask the server with its own client"},
+	{[]string{"qdrant/qdrant"}, nil, "curl wget", "the image has bash: bash -c ':> /dev/tcp/127.0.0.1/6333'"},
+	{[]string{"ollama/ollama"}, nil, "curl wget", `write ["CMD", "ollama", "list"]`},
+	{[]string{"traefik", "prom/prometheus", "axllent/mailpit", "mailhog/mailhog"}, nil, "curl", "write wget --spider -q"},
 }
 
 // healthWithout reports a health check with a program that the image of its service does not have.

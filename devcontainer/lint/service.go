@@ -40,7 +40,7 @@ func serviceEnds(v *rule.View) []rule.Finding {
 		}
 	}
 	image := v.BaseImage()
-	if of, _ := baseimage.Of(image); !of.EndsAlone() {
+	if !baseimage.EndsAlone(image) {
 		return nil
 	}
 	if done {
@@ -75,7 +75,7 @@ func scriptOfEntrypoint(v *rule.View, dev *compose.Service) rule.Finding {
 func imageEnds(v *rule.View) []rule.Finding {
 	n := v.Root.Member("overrideCommand")
 	image := v.BaseImage()
-	if of, _ := baseimage.Of(image); !n.Is(false) || !of.EndsAlone() || v.HasFeatures() ||
+	if !n.Is(false) || !baseimage.EndsAlone(image) || v.HasFeatures() ||
 		slices.ContainsFunc(v.Of(rights.Entrypoint, rights.Command), func(r rights.Right) bool { return r.Notation != rights.Dockerfile }) ||
 		slices.ContainsFunc(v.RunArgs, func(a rights.Arg) bool { return a.Flag == "tty" || a.Flag == "interactive" || a.Flag == "entrypoint" }) {
 		return nil

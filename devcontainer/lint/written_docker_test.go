@@ -166,6 +166,21 @@ var writtenDocker = []pair{
 		"FROM debian:12-slim\n" + apt + "--no-install-recommends curl ca-certificates\nRUN curl -fsSL https://example.com/x -o /x\n"},
 	{"apt-key of trixie", `error SBX749 apt-key`, "FROM debian:13\nCOPY k.gpg /k.gpg\nRUN apt-key add /k.gpg\n-- .devcontainer/k.gpg --\nx\n",
 		"FROM debian:12\nCOPY k.gpg /k.gpg\nRUN apt-key add /k.gpg\n-- .devcontainer/k.gpg --\nx\n"},
+	{"apt-key of an image for dev containers", `error SBX749 apt-key`,
+		"FROM mcr.microsoft.com/devcontainers/base:debian-13\nRUN curl -fsSL https://example.com/k | apt-key add -\n",
+		"FROM mcr.microsoft.com/devcontainers/base:debian-12\nRUN curl -fsSL https://example.com/k | apt-key add -\n"},
+	{"packages as the image's user", `error SBX751 apt-get`, "FROM quay.io/jupyter/scipy-notebook:2024-10-07\n" + apt + "graphviz\n",
+		"FROM quay.io/jupyter/scipy-notebook:2024-10-07\nUSER root\n" + apt + "graphviz\nUSER jovyan\n"},
+	{"owner that a later step makes", `error SBX703 app:app`,
+		"FROM python:3.12-slim\nCOPY --chown=app:app r.txt /srv/\nRUN useradd -m app\nUSER app\n-- .devcontainer/r.txt --\nflask\n",
+		"FROM python:3.12-slim\nRUN useradd -m app\nCOPY --chown=app:app r.txt /srv/\nUSER app\n-- .devcontainer/r.txt --\nflask\n"},
+	{"useradd beside packages that are not known", `warning SBX749 groupadd`,
+		"FROM alpine:3.20\nRUN apk add --no-cache hugo gcompat\nRUN groupadd dev && useradd -m -g dev dev\n",
+		"FROM alpine:3.20\nRUN apk add --no-cache hugo gcompat shadow\nRUN groupadd dev && useradd -m -g dev dev\n"},
+	{"script with a file in /run", `warning SBX753 ENTRYPOINT`, ownCommand + "COPY --chmod=755 e.sh /e.sh\nENTRYPOINT [\"/e.sh\"]\n" +
+		"CMD [\"sleep\", \"infinity\"]\n-- .devcontainer/e.sh --\n#!/bin/sh\nmkdir -p /var/run/worker\n",
+		ownCommand + "COPY --chmod=755 e.sh /e.sh\nENTRYPOINT [\"/e.sh\"]\n" +
+			"CMD [\"sleep\", \"infinity\"]\n-- .devcontainer/e.sh --\n#!/bin/sh\nmkdir -p /var/run/worker\n/opt/worker run\n"},
 	{"su in a step", `warning SBX734 su`, "FROM debian:12\nRUN su nobody\n", "FROM debian:12\nRUN su nobody -s /bin/sh -c true\n"},
 	{"PATH between single quotes", `warning SBX747 '`, "FROM debian:12\nENV PATH='/opt/bin:$PATH'\n",
 		"FROM debian:12\nENV PATH=\"/opt/bin:$PATH\"\n"},
@@ -175,3 +190,19 @@ var writtenDocker = []pair{
 }
 
 func TestWrittenDocker(t *testing.T) { testPairs(t, writtenDocker) }
+
+// A line that begins with no instruction is either one that is misspelt, or belongs to the line above.
+func TestWrittenLineWithoutItsEnd(t *testing.T) {
+	for line, want := range map[string]string{"    texlive-latex-extra make": `the line above may lack its \ at the end`,
+		"RUNN true": `did you mean "RUN"?`} {
+		hint := ""
+		for _, f := range judge(t, written{files: "FROM debian:12\n" + apt + "git\n" + line + "\n"}.tree()) {
+			if f.Rule == "SBX715" {
+				hint = f.Hint
+			}
+		}
+		if hint != want {
+			t.Errorf("%s: %q", line, hint)
+		}
+	}
+}
