@@ -19,7 +19,7 @@ import (
 
 // extensions.txt has ids of well-known extensions that moved in the Marketplace or are deprecated there, and, behind
 // "never", ids that were never there (November 2026), and the id to write instead; - = the editor does it by itself.
-// settings.txt has well-known settings of VS Code and of extensions, with what a value is: bool, number, the accepted
+// settings.txt has well-known settings of VS Code and of extensions, with what a value is: bool, number, object, list, the accepted
 // texts, or - when that is not judged; and those that are gone, with what took their place. One that ends in a dot stands
 // for all that begin with it.
 //
@@ -197,6 +197,14 @@ func settingUnread(v *rule.View, m jsonc.Member, extensions *jsonc.Node) rule.Fi
 	case form == "number":
 		if value.Kind == jsonc.String {
 			return v.AtName(m, fmt.Sprintf("%s is a number, not the text %q", m.Name, value.Text), "write it without quotes")
+		}
+	case form == "object" || form == "list":
+		wanted, shown := jsonc.Object, "an object, {…}"
+		if form == "list" {
+			wanted, shown = jsonc.Array, "a list, […]"
+		}
+		if value.Kind != wanted && value.Kind != jsonc.Null && !strings.Contains(value.TextOr(""), "$") {
+			return v.AtName(m, fmt.Sprintf("the editor does not read this value of %s", m.Name), "write "+shown)
 		}
 	case value.Kind == jsonc.String:
 		accepted := strings.Fields(strings.NewReplacer(`\n`, "\n", `\r`, "\r").Replace(form))

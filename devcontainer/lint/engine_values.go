@@ -76,6 +76,10 @@ func unreadValues(v *rule.View) (out []rule.Finding) {
 		switch a.Flag {
 		case "publish":
 			refused, hint = !strings.Contains(a.Value, "=") && !compose.IsPort(a.Value), portHint
+		case "memory", "memory-reservation":
+			if n := size(a.Value); n > 0 && n < 6<<20 && !refused { // moby, daemon/daemon_unix.go
+				refused, hint = true, "write at least 6m; a number without a unit counts bytes"
+			}
 		case "volume":
 			hint = volumeRefused(a.Value)
 			refused = hint != ""

@@ -266,6 +266,9 @@ func publishedFeature(v *rule.View, m jsonc.Member) []rule.Finding {
 	} else if namespace == "ghcr.io/devcontainers-extra/features" {
 		out = wantsBash(v, m)
 	}
+	if text, ok := m.Value.Str(); ok && official && slices.Contains(known.options, "version") {
+		out = append(out, noVersion(v, name, "version", m.Value, text)...)
+	}
 	for _, o := range m.Value.Fields() {
 		out = append(out, publishedOption(v, name, o, known, official, m.Value)...)
 	}
@@ -299,6 +302,7 @@ func publishedOption(v *rule.View, feature string, o jsonc.Member, known publish
 				return []rule.Finding{v.AtValue(o.Value, fmt.Sprintf("the Feature %s refuses the %s %q", feature, o.Name, text), wrong.hint)}
 			}
 		}
+		return noVersion(v, feature, o.Name, o.Value, text)
 	}
 	return nil
 }
@@ -325,6 +329,28 @@ var wrongValues = []struct {
 	{"java", "jdkDistro", lazyregexp.New(`(?i)^(temurin|adoptium|adoptopenjdk|eclipse|microsoft|openjdk|corretto|amazon|liberica|graalvm)$`),
 		`write the word of SDKMAN: "tem", "ms", "open", "amzn", "librca" or "graalce"`},
 	{"sshd", "gatewayPorts", lazyregexp.New(`^(true|false|on|off)$`), `write "no", "yes" or "clientspecified"`},
+}
+
+// noVersions are numbers that no version of a tool begins with.
+var noVersions = []struct {
+	feature string
+	form    *lazyregexp.Regexp
+	tool    string
+	hint    string
+}{
+	{"node", lazyregexp.New(`^[1-3](\.\d+)*$`), "Node.js", `write that of Node.js, such as "22"; the Feature's own is in its name`},
+	{"python", lazyregexp.New(`^([04-9]|\d\d+)(\.\d+)*$`), "Python", `write the version of Python, such as "3.12"`},
+	{"go", lazyregexp.New(`^([02-9]|\d\d+)(\.\d+)*$`), "Go", `write the version of Go, such as "1.24"`},
+}
+
+// noVersion reports a version that the tool of an official Feature never had.
+func noVersion(v *rule.View, feature, option string, n *jsonc.Node, text string) []rule.Finding {
+	for _, no := range noVersions {
+		if no.feature == feature && option == "version" && no.form.MatchString(text) {
+			return []rule.Finding{v.AtValue(n, fmt.Sprintf("there is no version %s of %s", text, no.tool), no.hint)}
+		}
+	}
+	return nil
 }
 
 // wantsBash reports a Feature whose install.sh is for bash, on Alpine's image, which has none unless common-utils brings it.

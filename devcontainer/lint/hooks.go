@@ -53,7 +53,7 @@ func hookSyntax(v *rule.View) (out []rule.Finding) {
 		}
 		out = append(out, v.AtValue(n, fmt.Sprintf("the shell refuses the command: %s", why), "try it with: sh -n -c '…'"))
 	})
-	return out
+	return append(out, hookMeanings(v, bashInScript)...)
 }
 
 // before are programs that make, fetch or leave files and folders: behind them nothing is
@@ -67,7 +67,7 @@ var guarded = lazyregexp.New(`\[\[?\s|\btest\b|\|\||\b(if|for|while|case)\b`)
 
 // hookScripts reports scripts of the project that a hook calls and that do not run.
 func hookScripts(v *rule.View) (out []rule.Finding) {
-	out = hookMeanings(v, notMountedThere)
+	out = hookMeanings(v, notMountedThere, mountedElsewhere, shellForScript, containersOnHost, readOnlyProject)
 	if v.Tree == nil {
 		return out
 	}
@@ -203,7 +203,8 @@ func scriptOf(cmd *shell.Command) (name string, byPath bool) {
 		word, byPath = args[0], false
 	}
 	text := strings.TrimPrefix(word.Text, "${containerWorkspaceFolder}/")
-	if path.IsAbs(text) || text == "-" || strings.ContainsAny(text, "$*?[~`<>(") || byPath && !strings.Contains(text, "/") {
+	program := text == "-" || slices.Contains(shell.Shells, text)
+	if path.IsAbs(text) || program || strings.ContainsAny(text, "$*?[~`<>(") || byPath && !strings.Contains(text, "/") {
 		return "", false
 	}
 	return text, byPath

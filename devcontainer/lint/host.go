@@ -194,7 +194,7 @@ func devices(v *rule.View) (out []rule.Finding) {
 func sensitiveMounts(v *rule.View) (out []rule.Finding) {
 	for _, r := range shown(v, rights.Mounted, rights.Granted) {
 		what := sensitive(r.Mount)
-		if what == "" || mountsEngine(r) || mountsSession(r) || isNeverExpanded(r) {
+		if what == "" || mountsEngine(r) || mountsSession(r) || isNeverExpanded(v, r) {
 			continue
 		}
 		// A relative source of Compose starts at the Compose file: people mount
@@ -222,8 +222,11 @@ func sensitiveMounts(v *rule.View) (out []rule.Finding) {
 }
 
 // isNeverExpanded reports a mount of the configuration whose source begins with a variable of a
-// shell: no shell reads it there, and the engine refuses it.
-func isNeverExpanded(r rights.Right) bool {
+// shell, or a bind mount's with ~: no shell reads it there, and the engine refuses it.
+func isNeverExpanded(v *rule.View, r rights.Right) bool {
+	if r.Notation == rights.Property && r.Mount.Type == "bind" && strings.HasPrefix(r.Mount.Source, "~") {
+		return !v.ByCompose()
+	}
 	byEngine := r.Notation == rights.Option || r.Notation == rights.Property
 	return byEngine && strings.HasPrefix(r.Mount.Source, "$") && !strings.HasPrefix(r.Mount.Source, "${")
 }

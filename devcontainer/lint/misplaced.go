@@ -74,7 +74,12 @@ func onTheWorkspace(v *rule.View, r rights.Right) rule.Finding {
 		}
 		return "/workspaces/" + basename
 	})
-	again := r.Place.Pointer != "/workspaceMount" && path.Clean(r.Mount.Target) == path.Clean(at)
+	target := r.Mount.Target
+	if strings.HasPrefix(target, "${containerWorkspaceFolder}") {
+		opened := v.Root.Member("workspaceFolder").TextOr("/workspaces/" + basename)
+		target = strings.Replace(target, "${containerWorkspaceFolder}", opened, 1)
+	}
+	again := r.Place.Pointer != "/workspaceMount" && at != "" && path.Clean(target) == path.Clean(at)
 	if !again || v.ByCompose() || v.GitAbove() {
 		return rule.Finding{}
 	}

@@ -94,7 +94,35 @@ func mountSyntax(v *rule.View) (out []rule.Finding) {
 			out = append(out, f)
 		}
 	}
-	return slices.Concat(out, dottedSources(v), volumeNames(v), eachMount(v, targetWithMode, pathForVolume, rwOfPodman, slashedHomes))
+	return slices.Concat(out, objectSources(v), dottedSources(v), volumeNames(v),
+		eachMount(v, targetWithMode, pathForVolume, rwOfPodman, slashedHomes))
+}
+
+// objectSources reports bind mounts in object form whose source the engine refuses.
+func objectSources(v *rule.View) (out []rule.Finding) {
+	list := v.Root.Member("mounts")
+	if list == nil {
+		return nil
+	}
+	for _, n := range list.Elements {
+		if m, ok := rights.MountOf(n); ok && n.Kind == jsonc.Object && m.Type == "bind" {
+			if message, hint := sourceRefused(m.Source); message != "" {
+				out = append(out, v.AtValue(n, message, hint))
+			}
+		}
+	}
+	return out
+}
+
+// sourceRefused says what the engine does not take of a bind mount's source, or "".
+func sourceRefused(source string) (message, hint string) {
+	switch {
+	case strings.HasPrefix(source, "~"):
+		return "nothing replaces ~ here, and the engine refuses a source that is no absolute path", "write ${localEnv:HOME}"
+	case relativeSource.MatchString(source):
+		return fmt.Sprintf("the engine refuses the source %s: it is no absolute path", source), "begin it with ${localWorkspaceFolder}/"
+	}
+	return "", ""
 }
 
 // volumeName is what engines take as the name of a volume (moby, volume/local, and Podman, which takes one letter as well).
@@ -172,6 +200,8 @@ func mountText(text string) (message, hint string) {
 		return fmt.Sprintf("the engine refuses the target %s: it is no absolute path", target),
 			"begin it with /, or with ${containerWorkspaceFolder}"
 	}
+	source := rights.ParseMount(text).Source
+	refused, instead := sourceRefused(source)
 	switch {
 	case !slices.Contains(mountTypes, kind) && kind != "x":
 		return fmt.Sprintf("the engine knows no mount of type %q", kind), "accepted: bind, volume, tmpfs"
@@ -179,16 +209,13 @@ func mountText(text string) (message, hint string) {
 		return "the mount has no target", "add target= with a path in the container"
 	case path.Clean(rights.ParseMount(text).Target) == "/":
 		return "the engine refuses / as a target", "mount it below a folder of its own"
-	case kind == "bind" && strings.HasPrefix(rights.ParseMount(text).Source, "~"):
-		return "nothing replaces ~ here, and the engine refuses a source that is no absolute path", "write ${localEnv:HOME}"
-	case kind == "bind" && relativeSource.MatchString(rights.ParseMount(text).Source):
-		return fmt.Sprintf("the engine refuses the source %s: it is no absolute path", rights.ParseMount(text).Source),
-			"begin it with ${localWorkspaceFolder}/"
+	case kind == "bind" && refused != "":
+		return refused, instead
 	case kind == "bind" && rights.ParseMount(plain).Source == "":
 		return "the bind mount has no source", "add source= with a path of the host"
 	case kind == "tmpfs" && rights.ParseMount(plain).Source != "":
 		return "the engine refuses a tmpfs with a source", "leave source out: nothing of the host is mounted"
-	case !hasType && ofTheHost(rights.ParseMount(text).Source):
+	case !hasType && ofTheHost(source):
 		return "without a type this is a volume, and no volume has a path for its name", "add type=bind"
 	}
 	return "", ""

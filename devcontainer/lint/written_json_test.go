@@ -1,6 +1,9 @@
 package lint_test
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // coded is a configuration of an image with customizations of VS Code.
 func coded(image, settings string) string {
@@ -209,6 +212,71 @@ var writtenJSON = []pair{
 	{"name of whoever opens the project", `warning SBX703 "${localEnv:USER}"`, imaged("debian:13", `,
 		"remoteUser":`+"\n"+`"${localEnv:USER}"`),
 		imaged("debian:13", `, "remoteUser": "root"`)},
+	// What a source, a hook or a value means where the author did not expect it.
+	{"home in an object", `error SBX310 {`, imaged("debian:13", `, "mounts": [`+"\n"+
+		`{"type": "bind", "source": "~/.zshrc", "target": "/a"}]`),
+		imaged("debian:13", `, "mounts": [`+"\n"+`{"type": "bind", "source": "${localEnv:HOME}/.zshrc", "target": "/a"}]`)},
+	{"home that nothing replaces gives nothing away", `SBX407`, "",
+		imaged("debian:13", `, "mounts": [{"type": "bind", "source": "~/.zshrc", "target": "/a"}, "type=bind,source=~/.bashrc,target=/b"]`)},
+	{"relative source in an object", `error SBX310 {`, imaged("debian:13", `, "mounts": [`+"\n"+
+		`{"type": "bind", "source": "data", "target": "/a"}]`),
+		imaged("debian:13", `, "mounts": [`+"\n"+`{"type": "volume", "source": "data", "target": "/a"}]`)},
+	{"project twice by its variable", `warning SBX312 "type=volume`, mounted("type=volume,source=a,target=${containerWorkspaceFolder}"),
+		mounted("type=volume,source=a,target=${containerWorkspaceFolder}/node_modules")},
+	{"project by its variable beside no mount", `SBX312`, "", imaged("debian:13", `, "workspaceMount": "", "workspaceFolder": "/w",
+"mounts": ["type=volume,source=a,target=${containerWorkspaceFolder}"]`)},
+	{"project twice in its own folder", `warning SBX312 "type=volume`, imaged("debian:13", `, "workspaceFolder": "/w",
+"workspaceMount": "source=${localWorkspaceFolder},target=/w,type=bind", "mounts": [`+"\n"+
+		`"type=volume,source=a,target=${containerWorkspaceFolder}"]`), imaged("debian:13", `, "workspaceFolder": "/w/a",
+"workspaceMount": "source=${localWorkspaceFolder},target=/w,type=bind", "mounts": [`+"\n"+
+		`"type=volume,source=a,target=${containerWorkspaceFolder}"]`)},
+	{"bytes for a memory", `error SBX321 "--memory=8"`, running(`"--memory=8"`), running(`"--memory=6m", "--memory-reservation=0"`)},
+	{"shell for a shell", `error SBX318 "bash sh`, imaged("debian:13", `, "onCreateCommand": "bash .devcontainer/b.sh",
+"postStartCommand":`+"\n"+`"bash sh .devcontainer/a.sh"`) + scripts,
+		imaged("debian:13", `, "postStartCommand": "bash .devcontainer/a.sh", 
+"postCreateCommand": "bash -c 'sh .devcontainer/b.sh'"`) + scripts},
+	{"place of the container on the host", `warning SBX318 "pip`, imaged("python:3.13", `,
+"initializeCommand": "pip install -r /workspaces/${localWorkspaceFolderBasename}/a.txt"`),
+		imaged("python:3.13", `, "initializeCommand": "test -d /workspaces/a && ls /workspaces/a || true"`)},
+	{"place of a project elsewhere", `warning SBX318 "bash /workspaces`, imaged("debian:13", elsewhere+
+		`"postCreateCommand": "bash /workspaces/app/.devcontainer/a.sh"`) + scripts,
+		imaged("debian:13", elsewhere+`"postCreateCommand": "bash /workspace/.devcontainer/a.sh"`) + scripts},
+	{"place of a project elsewhere that a mount brings", `SBX318`, "", imaged("debian:13", elsewhere+
+		`"mounts": ["type=bind,source=/srv/a,target=/workspaces/app"], "postCreateCommand": "bash /workspaces/app/a.sh"`)},
+	{"installation into what is only read", `warning SBX318 "npm ci"`, imaged(devNode, strings.Replace(elsewhere, "bind", "bind,readonly", 1)+
+		`"postCreateCommand":`+"\n"+`"npm ci"`) + locked, imaged(devNode, strings.Replace(elsewhere, "bind", "bind,readonly", 1)+
+		`"postCreateCommand": "npm install -g a", "mounts": ["type=volume,source=a,target=/workspace/node_modules"],
+"postStartCommand": "npm ci"`) + locked},
+	{"script of bash for sh", `error SBX319 "sh .dev`, imaged("debian:bookworm", `, "postCreateCommand":`+"\n"+
+		`"sh .devcontainer/a.sh"`) + scripts,
+		imaged("debian:13", `, "postCreateCommand": "sh .devcontainer/a.sh"`) + scripts},
+	{"script of bash for bash", `SBX319`, "", imaged("debian:bookworm", `, "postCreateCommand": "bash .devcontainer/a.sh"`) + scripts},
+	{"script for sh that asks for pipefail", `SBX319`, "", imaged("debian:bookworm",
+		`, "postCreateCommand": "sh .devcontainer/b.sh"`) + scripts},
+	{"array in a script for sh", `warning SBX319 "sh .dev`, imaged("debian:13", `, "postCreateCommand":`+"\n"+
+		`"sh .devcontainer/c.sh"`) + scripts,
+		imaged("alpine:3.20", `, "postCreateCommand": "sh .devcontainer/c.sh"`) + scripts},
+	{"version of the Feature for one of Node.js", `warning SBX325 "1.0.3"`, featured(`node": "1.0.3"`), featured(`node": "22"`)},
+	{"version of Go without its 1", `warning SBX325 "24"`, featured(`go:1": {"version": "24"}`), featured(`go:1": {"version": "1.24"}`)},
+	{"version of Python without its dot", `warning SBX325 "312"`, featured(`python:1": {"version": "312"}`),
+		featured(`python:1": {"version": "3.12"}`)},
+	{"list for an object", `warning SBX324 "remote.portsAttributes"`, coded("debian:13", `"remote.portsAttributes": [{"1": {}}]`),
+		coded("debian:13", `"remote.portsAttributes": {"1": {"label": "a"}}`)},
+	{"number for a list", `warning SBX324 "editor.rulers"`, coded("debian:13", `"editor.rulers": 80`), coded("debian:13",
+		`"editor.rulers": [80]`)},
+}
+
+const (
+	scripts = "\n-- .devcontainer/a.sh --\n#!/bin/bash\nset -euo pipefail\nls\n" +
+		"-- .devcontainer/b.sh --\nif (set -o pipefail) 2>/dev/null; then\n  set -o pipefail\nfi\n" +
+		"-- .devcontainer/c.sh --\na=(b c)\necho ${a[0]}\n"
+	elsewhere = `, "workspaceFolder": "/workspace", "workspaceMount": "source=${localWorkspaceFolder},target=/workspace,type=bind",` + "\n"
+	locked    = packageJSON + "-- package-lock.json --\n{}\n"
+)
+
+// featured is a configuration with one official Feature, from its name on.
+func featured(feature string) string {
+	return imaged("debian:13", `, "features": {"ghcr.io/devcontainers/features/`+strings.Replace(feature, " ", "\n", 1)+`}`)
 }
 
 func TestWrittenJSON(t *testing.T) { testPairs(t, writtenJSON) }
