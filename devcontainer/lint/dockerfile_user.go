@@ -151,7 +151,11 @@ func dockerGroupMissing(v *rule.View, image string) []rule.Finding {
 // featuresMake reports whether a Feature of the configuration may make a user. Two official ones do: common-utils makes the
 // user that it is told, or the session's, and nix makes its own (their install.sh, July 2026).
 func featuresMake(v *rule.View, user string) bool {
-	for _, m := range v.Root.Member("features").Fields() {
+	all := v.Root.Member("features")
+	if all != nil && all.Kind != jsonc.Object {
+		return true // nobody knows which
+	}
+	for _, m := range all.Fields() {
 		name, official := strings.CutPrefix(strings.ToLower(m.Name), officialNamespace+"/")
 		name, _, _ = strings.Cut(name, ":")
 		told := m.Value.Member("username").TextOr("automatic")

@@ -98,7 +98,7 @@ var writtenFresh = []pair{
 		`, "remoteEnv": {"PATH": "${containerWorkspaceFolder}:${containerEnv:PATH}"}, "postCreateCommand": "init.sh"`) +
 		"\n-- init.sh --\ntrue\n"},
 	{"server of JSON", `warning SBX328 "npx`, imaged("debian:12", `, "postStartCommand": "npx json-server --watch db.json"`),
-		imaged("debian:12", `, "postStartCommand": "nohup npx json-server --watch db.json > /tmp/log 2>&1 &"`)},
+		imaged("debian:12", `, "postStartCommand": "nohup sh -c 'npx json-server --watch db.json > /tmp/log 2>&1 &'"`)},
 	{"folder that a file is copied into", `error SBX318 "cp`,
 		imaged("debian:12", `, "postCreateCommand": "cp apps/api/.env.example pps/api/.env"`) + "\n-- apps/api/.env.example --\n",
 		imaged("debian:12", `, "postCreateCommand": "mkdir -p app/api && cp apps/api/.env.example app/api/.env"`) +
