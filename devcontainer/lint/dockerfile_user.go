@@ -153,7 +153,7 @@ func dockerGroupMissing(v *rule.View, image string) []rule.Finding {
 func featuresMake(v *rule.View, user string) bool {
 	all := v.Root.Member("features")
 	if all != nil && all.Kind != jsonc.Object {
-		return true // nobody knows which
+		return true // they are not known
 	}
 	for _, m := range all.Fields() {
 		name, official := strings.CutPrefix(strings.ToLower(m.Name), officialNamespace+"/")
