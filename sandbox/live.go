@@ -149,7 +149,7 @@ func (l *live) begun() {
 func (l *live) end() {
 	if l != nil {
 		_ = os.Remove(l.name)
-		_ = l.file.Close()
+		_ = filelock.Release(l.file)
 		_ = os.Remove(l.name) // where an open file cannot be removed
 	}
 }
@@ -157,7 +157,7 @@ func (l *live) end() {
 // leave lets go of the note and leaves it for the next to reap.
 func (l *live) leave() {
 	if l != nil {
-		_ = l.file.Close()
+		_ = filelock.Release(l.file)
 	}
 }
 

@@ -23,3 +23,9 @@ func Try(f *os.File) (bool, error) {
 		return err == nil, os.NewSyscallError("flock", err)
 	}
 }
+
+// Release ends the hold of f and closes it. A process that this one is about to start has a copy of f until it runs its
+// program, and a hold that is not taken back lasts as long.
+func Release(f *os.File) error {
+	return errors.Join(os.NewSyscallError("flock", unix.Flock(int(f.Fd()), unix.LOCK_UN)), f.Close())
+}

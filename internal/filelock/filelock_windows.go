@@ -18,3 +18,6 @@ func Try(f *os.File) (bool, error) {
 	}
 	return err == nil, os.NewSyscallError("LockFileEx", err)
 }
+
+// Release ends the hold of f and closes it.
+func Release(f *os.File) error { return f.Close() }

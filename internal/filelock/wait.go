@@ -40,12 +40,12 @@ func Wait(ctx context.Context, name string) (*os.File, error) {
 // it gets a new one.
 func Remove(f *os.File) error {
 	if !HasName(f) {
-		return f.Close()
+		return Release(f)
 	}
 	if runtime.GOOS == "windows" { // removes no file that somebody has open
 		return errors.Join(f.Close(), os.Remove(f.Name()))
 	}
-	return errors.Join(os.Remove(f.Name()), f.Close())
+	return errors.Join(os.Remove(f.Name()), Release(f))
 }
 
 // HasName reports whether the name by which f was opened still leads to it: its holder may
