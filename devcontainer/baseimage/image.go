@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
@@ -195,6 +196,25 @@ var releases = map[string]string{"buster": "10", "bullseye": "11", "bookworm": "
 
 // Of returns what is known of an image; ok is false when nothing is.
 func Of(image string) (known Image, ok bool) {
+	last := lastAsked.Load()
+	if last == nil || last.image != image {
+		last = &asked{image: image}
+		last.known, last.ok = find(image)
+		lastAsked.Store(last)
+	}
+	return last.known, last.ok
+}
+
+// asked is the answer for one image. Most questions are about the image of the one before.
+type asked struct {
+	image string
+	known Image
+	ok    bool
+}
+
+var lastAsked atomic.Pointer[asked]
+
+func find(image string) (known Image, ok bool) {
 	name, tag := split(image)
 	switch {
 	case strings.Contains(image, "$") || isWindows(tag) || tag == "" && strings.Contains(image, "@"):

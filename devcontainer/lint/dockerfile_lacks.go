@@ -68,6 +68,12 @@ var absentFolders = map[string]string{"/etc/sudoers.d": "sudo", "/root/.ssh": ".
 
 // writtenNowhere reports files that a step writes into a folder which nothing has made.
 func writtenNowhere(v *rule.View, s *dockerfile.Stage, image baseimage.Image) (out []rule.Finding) {
+	writes := func(cmd *shell.Command) bool {
+		return slices.ContainsFunc(cmd.Files, func(w shell.Word) bool { return absentFolders[path.Dir(w.Text)] != "" })
+	}
+	if !slices.ContainsFunc(s.Instructions, func(i *dockerfile.Instruction) bool { return slices.ContainsFunc(i.Commands, writes) }) {
+		return nil
+	}
 	made := map[string]bool{}
 	for _, i := range s.History() {
 		if i.Name != "RUN" {
