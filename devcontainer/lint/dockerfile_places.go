@@ -50,7 +50,7 @@ var otherPaths = lazyregexp.New(`\bPATH\b|(^|[\s;&|(])(\.|source)\s|\bsh -l|-[il
 // placedElsewhere reports programs that a step calls by their name and that a step above put into a folder outside of PATH.
 func placedElsewhere(v *rule.View) (out []rule.Finding) {
 	for _, s := range neededStages(v) {
-		if !slices.ContainsFunc(s.History(), func(i *dockerfile.Instruction) bool { return i.Name == "RUN" && mayPlace(i.Source()) }) {
+		if !slices.ContainsFunc(s.History(), mayPlace) {
 			continue
 		}
 		base := s.Base()
@@ -88,9 +88,12 @@ func placedElsewhere(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
-func mayPlace(src string) bool {
-	return slices.ContainsFunc(installers, func(of installer) bool { return strings.Contains(src, of.address) }) ||
-		strings.Contains(src, "dotnet tool install")
+func mayPlace(i *dockerfile.Instruction) bool {
+	asks := slices.ContainsFunc(i.Commands, func(cmd *shell.Command) bool {
+		return cmd.Is("dotnet") || cmd.Is(shell.Downloaders...)
+	})
+	return i.Name == "RUN" && asks && (strings.Contains(i.Source(), "dotnet tool install") ||
+		slices.ContainsFunc(installers, func(of installer) bool { return strings.Contains(i.Source(), of.address) }))
 }
 
 // placedIn looks at one step, and takes note of what it puts where.

@@ -64,9 +64,10 @@ type refusals struct {
 	v       *rule.View
 	name    string
 	image   baseimage.Image
-	unknown bool // what apt has
-	pip     bool // the system's is installed
-	venv    bool // another one may be
+	unknown bool                      // what apt has
+	pip     bool                      // the system's is installed
+	venv    bool                      // another one may be, as hasVenv finds
+	unasked []*dockerfile.Instruction // that hasVenv did not look at yet
 	found   []rule.Finding
 }
 
@@ -102,10 +103,7 @@ func (p *refusals) updateOfArchived(cmd *shell.Command) (f rule.Finding) {
 
 func (p *refusals) step(i *dockerfile.Instruction, own bool) {
 	p.unknown = p.unknown || otherSources.MatchString(i.Source()) || i.Unread || i.Name == "ADD"
-	p.venv = p.venv || otherPip.MatchString(i.Source()) || strings.Contains(i.Source(), "--from")
-	if env, ok := i.Command.(*instructions.EnvCommand); ok {
-		p.venv = p.venv || slices.ContainsFunc(env.Env, func(kv instructions.KeyValuePair) bool { return kv.Key == "PATH" })
-	}
+	p.unasked = append(p.unasked, i)
 	if p.unknown || i.Name != "RUN" {
 		return
 	}
@@ -127,12 +125,24 @@ func (p *refusals) step(i *dockerfile.Instruction, own bool) {
 			}
 		}
 		system := p.image.Managed() && (p.image.Lacks("pip3") || bare.MatchString(p.name)) // pip is the system's
-		if own && p.pip && !p.venv && system && pipInstalls(cmd) {
+		if own && p.pip && system && pipInstalls(cmd) && !p.hasVenv() {
 			p.say(cmd, p.v.AtCommand(cmd, fmt.Sprintf("pip of %s installs nothing into the system (externally-managed-environment)", p.name),
 				"make an environment: python3 -m venv /opt/venv, and call /opt/venv/bin/pip; or add --break-system-packages"))
 			p.venv = true
 		}
 	}
+}
+
+// hasVenv reports whether a step so far may bring another pip than the system's.
+func (p *refusals) hasVenv() bool {
+	for _, i := range p.unasked {
+		p.venv = p.venv || otherPip.MatchString(i.Source()) || strings.Contains(i.Source(), "--from")
+		if env, ok := i.Command.(*instructions.EnvCommand); ok {
+			p.venv = p.venv || slices.ContainsFunc(env.Env, func(kv instructions.KeyValuePair) bool { return kv.Key == "PATH" })
+		}
+	}
+	p.unasked = nil
+	return p.venv
 }
 
 func (p *refusals) say(cmd *shell.Command, f rule.Finding) {
