@@ -22,8 +22,8 @@
 //     judged; and those of languages and services in the images whose Dockerfiles and Features say which they have.
 //   - versions.txt and foreign.txt: numbered packages of Debian, asked of apt for 11, 12 and 13, and what Alpine and Red Hat
 //     call Debian's packages, from their lists. Node has no corepack since 25.
-//   - The command of other images that is a shell, and users of others that are not root: from their Dockerfiles. A step or a
-//     service with them is an error.
+//   - The command of other images that is a shell, and users of others that are not root, as their documentation says:
+//     warnings.
 //   - eclipse-temurin, maven, openjdk: the tag may mean any distribution. Findings about their users and sudo are
 //     warnings.
 package baseimage

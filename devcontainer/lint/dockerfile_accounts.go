@@ -221,7 +221,7 @@ func rootNeeded(v *rule.View) (out []rule.Finding) {
 					continue
 				}
 				f := v.AtCommand(cmd, fmt.Sprintf(message, what, user), hint)
-				if cmd.OnFailure == shell.Unheard {
+				if cmd.OnFailure == shell.Unheard || i.User == "" {
 					f.Severity = diag.SeverityWarning
 				}
 				out = append(out, f)

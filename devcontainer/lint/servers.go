@@ -196,7 +196,9 @@ func healthWithout(v *rule.View) (out []rule.Finding) {
 		f := rule.AtCompose(test, fmt.Sprintf("the image of %s has no %s, so the service is never healthy", s.Name, program), hint)
 		for _, other := range v.Composed.Project.Services() {
 			if other.Get("depends_on").Get(s.Name).Get("condition").String() == "service_healthy" {
-				f.Severity = diag.SeverityError
+				if !strings.Contains(name, "/") { // one of Docker's official images
+					f.Severity = diag.SeverityError
+				}
 				f.Message += fmt.Sprintf(", and %s waits for that", other.Name)
 				break
 			}

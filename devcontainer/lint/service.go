@@ -11,6 +11,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
+	"github.com/org/claude-sandbox/internal/diag"
 )
 
 // serviceEnds reports a service of Compose whose image runs a shell without a terminal,
@@ -44,12 +45,20 @@ func serviceEnds(v *rule.View) []rule.Finding {
 		return nil
 	}
 	if done {
-		return []rule.Finding{rule.AtCompose(command, fmt.Sprintf("the service %s ends as soon as its command is done", dev.Name),
-			`"overrideCommand": true in the configuration replaces the command, or write: command: sleep infinity`)}
+		return asSureAs(image, rule.AtCompose(command, fmt.Sprintf("the service %s ends as soon as its command is done", dev.Name),
+			`"overrideCommand": true in the configuration replaces the command, or write: command: sleep infinity`))
 	}
-	return []rule.Finding{v.AtValue(v.Root.Member("service"),
+	return asSureAs(image, v.AtValue(v.Root.Member("service"),
 		fmt.Sprintf("the service %s ends at once: %s starts a program that wants a terminal", dev.Name, image),
-		`add "overrideCommand": true, or to the service: command: sleep infinity`)}
+		`add "overrideCommand": true, or to the service: command: sleep infinity`))
+}
+
+// asSureAs returns a finding that rests on what an image starts, which is certain of the official ones.
+func asSureAs(image string, f rule.Finding) []rule.Finding {
+	if of, _ := baseimage.Of(image); !of.Official() {
+		f.Severity = diag.SeverityWarning
+	}
+	return []rule.Finding{f}
 }
 
 // keepers are programs with which people keep a container alive.
@@ -89,7 +98,7 @@ func imageEnds(v *rule.View) []rule.Finding {
 	case entry.Words != nil || command.Words != nil:
 		return nil
 	}
-	return []rule.Finding{v.AtValue(n, "the container ends at once: "+why, "leave overrideCommand out: the container is kept alive then")}
+	return asSureAs(image, v.AtValue(n, "the container ends at once: "+why, "leave overrideCommand out: the container is kept alive then"))
 }
 
 // printers are programs that only say something.

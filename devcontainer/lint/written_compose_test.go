@@ -32,22 +32,22 @@ var writtenCompose = []pair{
 			pythonApp +
 			"  web:\n    image: nginx:1.27\n    healthcheck:\n" +
 			"      test: [\"CMD-SHELL\", \"curl -f http://localhost/ || exit 1\"]\n"},
-	{"keycloak has no curl", "error SBX333 [\"CMD\", \"curl\", \"-f\", \"http:",
+	{"keycloak has no curl", "warning SBX333 [\"CMD\", \"curl\", \"-f\", \"http:",
 		composedApp +
 			pythonApp +
 			"    depends_on:\n      kc:\n        condition: service_healthy\n  kc:\n" +
 			"    image: quay.io/keycloak/keycloak:25.0\n    command: start-dev\n    healthcheck:\n" +
 			"      test: [\"CMD\", \"curl\", \"-f\", \"http://localhost:8080/health/ready\"]\n",
 		""},
-	{"qdrant has no curl", "error SBX333 [\"CMD\", \"curl\"",
+	{"qdrant has no curl", "warning SBX333 [\"CMD\", \"curl\"",
 		composedApp + pythonApp + "    depends_on:\n      q:\n        condition: service_healthy\n  q:\n    image: qdrant/qdrant:v1.12.1\n" +
 			"    healthcheck:\n      test: [\"CMD\", \"curl\", \"-f\", \"http://localhost:6333/healthz\"]\n",
 		composedApp + pythonApp + "    depends_on:\n      q:\n        condition: service_healthy\n  q:\n    image: qdrant/qdrant:v1.12.1\n" +
 			"    healthcheck:\n      test: [\"CMD\", \"bash\", \"-c\", \":> /dev/tcp/127.0.0.1/6333\"]\n"},
-	{"shell of a well-known image", "error SBX326 bash",
+	{"shell of a well-known image", "warning SBX326 bash",
 		composedApp + "services:\n  app:\n    image: ros:humble\n    command: bash\n    volumes:\n      - ..:/workspaces/app\n",
 		composedApp + "services:\n  app:\n    image: ros:humble\n    command: bash\n    tty: true\n    volumes:\n      - ..:/workspaces/app\n"},
-	{"mssql 2022 has sqlcmd in mssql-tools18 only", "error SBX333 /opt/mssql-tools/bin/sqlcmd",
+	{"mssql 2022 has sqlcmd in mssql-tools18 only", "warning SBX333 /opt/mssql-tools/bin/sqlcmd",
 		composedApp +
 			pythonApp +
 			"    depends_on:\n      db:\n        condition: service_healthy\n  db:\n" +

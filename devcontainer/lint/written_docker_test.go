@@ -169,7 +169,7 @@ var writtenDocker = []pair{
 	{"apt-key of an image for dev containers", `error SBX749 apt-key`,
 		"FROM mcr.microsoft.com/devcontainers/base:debian-13\nRUN curl -fsSL https://example.com/k | apt-key add -\n",
 		"FROM mcr.microsoft.com/devcontainers/base:debian-12\nRUN curl -fsSL https://example.com/k | apt-key add -\n"},
-	{"packages as the image's user", `error SBX751 apt-get`, "FROM quay.io/jupyter/scipy-notebook:2024-10-07\n" + apt + "graphviz\n",
+	{"packages as the image's user", `warning SBX751 apt-get`, "FROM quay.io/jupyter/scipy-notebook:2024-10-07\n" + apt + "graphviz\n",
 		"FROM quay.io/jupyter/scipy-notebook:2024-10-07\nUSER root\n" + apt + "graphviz\nUSER jovyan\n"},
 	{"owner that a later step makes", `error SBX703 app:app`,
 		"FROM python:3.12-slim\nCOPY --chown=app:app r.txt /srv/\nRUN useradd -m app\nUSER app\n-- .devcontainer/r.txt --\nflask\n",
