@@ -4,12 +4,8 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/moby/buildkit/frontend/dockerfile/instructions"
-
-	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/baseimage"
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rule"
@@ -137,191 +133,6 @@ func aptRefuses(c *atStep) refusal {
 	return refusal{}
 }
 
-func pipRefuses(c *atStep) refusal {
-	_, breaks := c.Flag("--break-system-packages")
-	old := slices.Contains([]string{"10", "11", "18.04", "20.04", "22.04"}, c.image.Release)
-	if breaks && old && c.image.Lacks("pip3") && !c.before("get-pip", "install --upgrade pip", "install -U pip", "venv", "conda", "pyenv") {
-		return refusal{message: fmt.Sprintf("pip of %s has no option --break-system-packages", c.name), hint: "leave it out"}
-	}
-	if list, ok := c.Value("-r", "--requirement"); ok && c.verb() == "install" {
-		for _, line := range listedIn(c, list.Text) {
-			if oneEquals.MatchString(line.Text) {
-				return refusal{message: fmt.Sprintf("pip refuses the line %q of %s", line.Text, path.Base(list.Text)),
-					hint: "write == in front of a version; a list of conda's is no list of pip's"}
-			}
-		}
-	}
-	return nativeRefused(c)
-}
-
-// oneEquals matches a version behind one equals sign, as conda writes it.
-var oneEquals = lazyregexp.New(`^[A-Za-z0-9][\w.-]*(\[[^\]]*\])?\s*=[^=]`)
-
-// fromSource are packages that come as source alone, and need a compiler, by the program that installs them (PyPI and RubyGems,
-// November 2026).
-var fromSource = map[string][]string{
-	"pip": {"psycopg2", "mysqlclient", "uwsgi", "pycairo", "python-ldap", "pygraphviz", "dbus-python", "pycups", "pylibmc"},
-	"gem": {"rails", "puma", "jekyll", "pg", "mysql2", "bcrypt", "nio4r", "bootsnap", "unf_ext", "eventmachine"},
-}
-
-// nativeRefused is about packages that come as source, in an image without a compiler.
-func nativeRefused(c *atStep) refusal {
-	language, kind := "python", "pip"
-	if c.Is("gem") {
-		language, kind = "ruby", "gem"
-	}
-	if c.verb() != "install" || !c.official(language) || !c.image.Lacks("g++") || c.opaque() ||
-		c.before("gcc", "build-essential", "build-base", "clang", "g++", "alpine-sdk", "--from", "--mount", "build-dep") {
-		return refusal{}
-	}
-	names := c.Operands()
-	if list, ok := c.Value("-r", "--requirement"); ok {
-		names = append(names, listedIn(c, list.Text)...)
-	}
-	for _, w := range names {
-		name := strings.FieldsFunc(strings.ToLower(w.Text)+"=", func(r rune) bool { return strings.ContainsRune("[<>=~!;@ ", r) })
-		if len(name) > 0 && slices.Contains(fromSource[kind], name[0]) {
-			r := refusal{message: fmt.Sprintf("%s comes as source, and %s has no compiler", name[0], c.name),
-				hint: "install a compiler and the libraries above, or take the image without slim or alpine", warn: c.image.Family != baseimage.Debian}
-			if name[0] == "psycopg2" {
-				r.hint = "install psycopg2-binary, which is compiled; or a compiler and libpq-dev above"
-			}
-			return r
-		}
-	}
-	return refusal{}
-}
-
-func gemRefuses(c *atStep) refusal { return nativeRefused(c) }
-
-// listedIn returns the lines of a list of packages that a COPY of the stage brings.
-func listedIn(c *atStep, name string) (out []shell.Word) {
-	context, known := buildContext(c.v)
-	if !known {
-		return nil
-	}
-	folder := "/"
-	for _, i := range c.history {
-		folder = workdirAfter(folder, i)
-		copied, ok := i.Command.(*instructions.CopyCommand)
-		if !ok || copied.From != "" {
-			continue
-		}
-		for _, source := range copied.SourcePaths {
-			if path.Base(source) != path.Base(name) || strings.ContainsAny(source, "$*?[") {
-				continue
-			}
-			src, _ := c.v.Tree.Read(path.Join(context, path.Clean("/"+source)))
-			for line := range strings.Lines(string(src)) {
-				if text := strings.TrimSpace(line); text != "" && text[0] != '#' && text[0] != '-' {
-					out = append(out, shell.Word{Text: text})
-				}
-			}
-		}
-	}
-	return out
-}
-
-func uvRefuses(c *atStep) refusal {
-	words := c.Operands()
-	if len(words) < 2 {
-		return refusal{}
-	}
-	switch first, second := words[0].Text, words[1].Text; {
-	case first == "pip" && (second == "install" || second == "sync"):
-		elsewhere := hasFlag(c.Command, "--system", "--python", "-p", "--target", "-t", "--prefix")
-		if elsewhere || !c.image.Official() || c.opaque() || c.before("venv", "VIRTUAL_ENV", "UV_", "conda") {
-			return refusal{}
-		}
-		return refusal{message: "uv pip installs into a virtual environment, and there is none",
-			hint: "add --system, or write ENV UV_SYSTEM_PYTHON=1 above; or make one with uv venv"}
-	case first == "tool" && second == "install" && len(words) > 3 && len(words) == len(c.Args()):
-		return refusal{message: "uv tool install takes one package", hint: "write it once for each package"}
-	}
-	return refusal{}
-}
-
-// goRefuses is about packages outside of a module.
-func goRefuses(c *atStep) refusal {
-	words := c.Operands()
-	if len(words) < 2 || !c.official("golang") || c.opaque() ||
-		c.before("go mod init", "git clone", "go.mod", "GO111MODULE", "COPY ", "ADD ", "--mount", "cd ", "tar ") {
-		return refusal{}
-	}
-	version := lazyVersion.FindStringSubmatch(c.name)
-	minor := 99
-	if version != nil {
-		minor, _ = strconv.Atoi(version[1])
-	}
-	remote := slices.ContainsFunc(words[1:], func(w shell.Word) bool {
-		host, _, slash := strings.Cut(w.Text, "/")
-		return slash && strings.Contains(host, ".") && host[0] != '.'
-	})
-	at := slices.ContainsFunc(words[1:], func(w shell.Word) bool { return strings.Contains(w.Text, "@") })
-	switch {
-	case !remote || minor < 18:
-	case words[0].Text == "get":
-		return refusal{message: "go get works inside of a module alone, and there is no go.mod", hint: "write go install PACKAGE@latest"}
-	case words[0].Text == "install" && !at:
-		return refusal{message: "outside of a module go install wants a version", hint: "write @latest, or a version, behind the package"}
-	}
-	return refusal{}
-}
-
-var lazyVersion = lazyregexp.New(`:1\.(\d+)`)
-
-// locks are the files that a package manager wants, by the words of the command that wants them.
-var locks = map[string][]string{"npm ci": {"package-lock.json", "npm-shrinkwrap.json"}, "pnpm --frozen-lockfile": {"pnpm-lock.yaml"}}
-
-// lockRefuses is about a lock that no COPY brings, next to a package.json that one brings.
-func lockRefuses(c *atStep) refusal {
-	key := c.Name() + " " + c.verb()
-	if c.Is("pnpm") && hasFlag(c.Command, "--frozen-lockfile") {
-		key = "pnpm --frozen-lockfile"
-	}
-	wanted := locks[key]
-	context, known := buildContext(c.v)
-	if wanted == nil || !known || hasFlag(c.Command, inAnother...) || strings.Contains(c.step.Source(), "--mount") {
-		return refusal{}
-	}
-	if c.opaque() || c.before("npm i", "npm pkg", "git clone", "curl", "wget", "ADD ", "--from", "npx ", "cd ", " init", "--mount") {
-		return refusal{}
-	}
-	list := false
-	for _, i := range c.history {
-		copied, ok := i.Command.(*instructions.CopyCommand)
-		if !ok {
-			continue
-		}
-		if len(copied.SourceContents) > 0 || copied.Parents {
-			return refusal{}
-		}
-		for _, written := range copied.SourcePaths {
-			source := path.Clean("/" + i.Expand(written))
-			if strings.Contains(source, "$") || strings.ContainsAny(path.Dir(source), "*?[") {
-				return refusal{}
-			}
-			for _, name := range append([]string{"package.json"}, wanted...) {
-				full := path.Join(context, path.Dir(source), name)
-				match, _ := path.Match(path.Base(source), name)
-				if !match {
-					full = path.Join(context, source, name)
-				}
-				there := c.v.Tree.Kind(full) == devcontainer.File
-				if there && name != "package.json" {
-					return refusal{}
-				}
-				list = list || there
-			}
-		}
-	}
-	if !list {
-		return refusal{} // SBX753 is about that
-	}
-	return refusal{message: fmt.Sprintf("%s wants %s, and no COPY brings one", c.Name()+" "+c.verb(), wanted[0]),
-		hint: fmt.Sprintf("bring it, too; or write %s install", c.Name())}
-}
-
 func snapRefuses(c *atStep) refusal {
 	if c.verb() != "install" {
 		return refusal{}
@@ -337,14 +148,6 @@ func systemdRefuses(c *atStep) refusal {
 			hint: "start it in postStartCommand by its own program, or in the image's entrypoint"}
 	}
 	return refusal{}
-}
-
-func playwrightRefuses(c *atStep) refusal {
-	words := joinedWords(c.Command)
-	if c.image.Family != baseimage.Alpine || !strings.Contains(words, "playwright") || !strings.Contains(words, " install") {
-		return refusal{}
-	}
-	return refusal{message: "Playwright's browsers need glibc, and Alpine has musl", hint: "take an image of Debian or Ubuntu", warn: true}
 }
 
 func adduserRefuses(c *atStep) refusal {
@@ -388,25 +191,6 @@ func shellMissing(c *atStep) refusal {
 	}
 	return refusal{message: fmt.Sprintf("%s has no %s, and nothing installs it: no terminal of this user starts", c.name, name),
 		hint: "install " + name, warn: true}
-}
-
-// phpNeeds are the libraries that extensions of PHP are built with, by the part that is in the names of their packages.
-var phpNeeds = map[string][]string{"zip": {"libzip"}, "gd": {"libpng"}, "intl": {"icu"}, "pgsql": {"libpq", "postgresql"},
-	"pdo_pgsql": {"libpq", "postgresql"}, "soap": {"libxml2"}, "xsl": {"libxslt"}, "gmp": {"gmp"}, "bz2": {"bz2", "bzip2"}, "ldap": {"ldap"},
-	"tidy": {"tidy"}, "snmp": {"snmp"}, "ffi": {"libffi"}}
-
-func phpRefuses(c *atStep) refusal {
-	if !c.official("php") || c.opaque() || c.before("--from", "install-php-extensions", "$PHPIZE", "ADD ") && c.before("--from",
-		"install-php-extensions") {
-		return refusal{}
-	}
-	for _, w := range c.Args() {
-		if needs := phpNeeds[w.Text]; needs != nil && !c.before(needs...) {
-			return refusal{message: fmt.Sprintf("the extension %s is built with %s, which %s lacks", w.Text, needs[0], c.name),
-				hint: "install the library with its headers above"}
-		}
-	}
-	return refusal{}
 }
 
 // moved are addresses that answer with another one.
