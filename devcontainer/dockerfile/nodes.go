@@ -2,6 +2,7 @@ package dockerfile
 
 import (
 	"bytes"
+	"encoding/json"
 	"iter"
 	"slices"
 	"strings"
@@ -12,17 +13,20 @@ import (
 )
 
 // nodes reads a file with BuildKit's parser. That parser tries a regular expression at each byte of each line, to see
-// whether the line goes on, although most instructions are one text or words between blanks. So the nodes of those are
-// made here, and the parser gets the rest. A test compares the nodes with those of the file as it is, without the
-// comments above them, which mean something only where one is a "# check=".
+// whether the line goes on, although most instructions are one text, an array, or words between blanks. So the nodes of
+// those are made here, and the parser gets the rest, if there is any. A test compares the nodes with those of the file as
+// it is, without the comments above them, which mean something only where one is a "# check=".
 func nodes(src []byte) (*parser.Result, error) {
 	short := abridge(src)
 	if len(short.plain) == 0 {
 		return parser.Parse(bytes.NewReader(src))
 	}
-	result, err := parser.Parse(bytes.NewReader(short.src))
-	if err != nil {
-		return parser.Parse(bytes.NewReader(src)) // what it says may quote the file
+	result := &parser.Result{AST: &parser.Node{}, EscapeToken: parser.DefaultEscapeToken, Warnings: []parser.Warning{}}
+	if short.rest() {
+		var err error
+		if result, err = parser.Parse(bytes.NewReader(short.src)); err != nil {
+			return parser.Parse(bytes.NewReader(src)) // what it says may quote the file
+		}
 	}
 	for _, node := range result.AST.Children {
 		node.StartLine, node.EndLine = short.lines[node.StartLine], short.lines[node.EndLine]
@@ -44,6 +48,11 @@ type abridged struct {
 	plain []*parser.Node
 }
 
+// rest reports whether more is left for the parser than one comment, in which it sees nothing.
+func (a *abridged) rest() bool {
+	return len(a.lines) > 2 || len(a.src) > maxLine || len(a.src) > 0 && a.src[0] != '#'
+}
+
 // abridge shortens a file. All that follows where a here-document may begin stays as it is.
 func abridge(src []byte) abridged {
 	out := abridged{src: make([]byte, 0, len(src)), lines: make([]int, 1, 64)}
@@ -61,7 +70,7 @@ func abridge(src []byte) abridged {
 			continue
 		}
 		top = top && len(joined) == 0
-		keep := len(joined) > 0 || !short || top && bytes.IndexByte(raw, '=') >= 0 // a directive, perhaps
+		keep := !whole || len(joined) > 0 || top && bytes.IndexByte(raw, '=') >= 0 // a directive, perhaps
 		if node := plainNode(joined); node != nil && whole {
 			node.StartLine, node.EndLine = number, number+lines-1
 			out.plain = append(out.plain, node)
@@ -120,11 +129,12 @@ func continued(line []byte) (text []byte, goesOn bool) {
 }
 
 // The parser reads the arguments of these instructions as one text, as words, and as words NAME=VALUE, which may have
-// quotes, unless they begin with a flag or an array.
+// quotes, after their flags. Some may be an array of JSON.
 var (
-	takeText  = []string{"RUN", "CMD", "ENTRYPOINT", "USER", "WORKDIR"}
-	takeWords = []string{"COPY", "ADD", "EXPOSE", "VOLUME"}
+	takeText  = []string{"RUN", "CMD", "ENTRYPOINT", "USER", "WORKDIR", "SHELL", "STOPSIGNAL", "MAINTAINER"}
+	takeWords = []string{"FROM", "COPY", "ADD", "EXPOSE", "VOLUME"}
 	takePairs = []string{"ENV", "LABEL", "ARG"}
+	takeArray = []string{"RUN", "CMD", "ENTRYPOINT", "SHELL", "COPY", "ADD", "VOLUME"}
 )
 
 // plainNode is the parser's node of an instruction in one line, without its lines; nil for one that only the parser reads.
@@ -136,34 +146,120 @@ func plainNode(joined []byte) *parser.Node {
 		return nil
 	}
 	name, text := words[:end], strings.TrimLeftFunc(words[end:], isBlank)
-	if first := text[0]; first <= ' ' || first >= utf8.RuneSelf || first == '[' || strings.HasPrefix(text, "--") {
+	flags, text := cutFlags(text)
+	if text == "" || text[0] <= ' ' || text[0] >= utf8.RuneSelf || strings.HasPrefix(text, "--") {
 		return nil
 	}
 	is := func(known string) bool { return strings.EqualFold(name, known) }
-	node := &parser.Node{Value: name, Original: line, Flags: []string{}}
+	node := &parser.Node{Value: name, Original: line, Flags: flags}
 	switch {
+	case text[0] == '[':
+		words, ok := array(text)
+		if !ok || !slices.ContainsFunc(takeArray, is) {
+			return nil
+		}
+		node.Attributes = map[string]bool{"json": true}
+		chain(node, slices.Values(words))
 	case slices.ContainsFunc(takeText, is):
 		node.Next = &parser.Node{Value: text}
 	case slices.ContainsFunc(takeWords, is):
 		chain(node, strings.FieldsFuncSeq(text, isBlank))
-	case slices.ContainsFunc(takePairs, is) && !strings.ContainsAny(text, `\'`):
-		var parts []string
-		for word := range strings.FieldsSeq(text) {
-			key, value, ok := strings.Cut(word, "=")
-			if !ok || strings.Count(word, `"`)%2 != 0 {
-				return nil
-			}
-			if is("ARG") {
-				parts = append(parts, word)
-			} else {
-				parts = append(parts, key, value, "=")
-			}
+	case slices.ContainsFunc(takePairs, is):
+		words, ok := quotedWords(text)
+		if !ok {
+			return nil
 		}
-		chain(node, slices.Values(parts))
+		if !is("ARG") {
+			words, ok = namesAndValues(text, words)
+		}
+		if !ok {
+			return nil
+		}
+		chain(node, slices.Values(words))
 	default:
 		return nil
 	}
 	return node
+}
+
+// cutFlags returns the flags in front of an instruction's arguments, as far as they have no quotes and the like.
+func cutFlags(text string) (flags []string, rest string) {
+	flags, rest = []string{}, text
+	for strings.HasPrefix(rest, "--") {
+		end := strings.IndexFunc(rest, func(c rune) bool { return c <= ' ' || c >= utf8.RuneSelf || strings.ContainsRune("\"'\\", c) })
+		if end <= len("--") || rest[end] != ' ' {
+			return flags, rest
+		}
+		flags, rest = append(flags, rest[:end]), strings.TrimLeft(rest[end:], " ")
+	}
+	return flags, rest
+}
+
+// quotedWords cuts a text at its blanks, but for those in quotes and behind backslashes, all of which stay.
+func quotedWords(text string) (words []string, ok bool) {
+	if !utf8.ValidString(text) || strings.HasSuffix(text, `\`) {
+		return nil, false
+	}
+	begin, quote, escaped := -1, rune(0), false
+	for at, c := range text {
+		if begin >= 0 && quote == 0 && !escaped && unicode.IsSpace(c) {
+			words, begin = append(words, text[begin:at]), -1
+			continue
+		}
+		if begin < 0 && !unicode.IsSpace(c) {
+			begin = at
+		}
+		switch {
+		case escaped:
+			escaped = false
+		case c == '\\' && quote != '\'':
+			escaped = true
+		case c == quote:
+			quote = 0
+		case quote == 0 && (c == '"' || c == '\''):
+			quote = c
+		}
+	}
+	if begin >= 0 {
+		words = append(words, text[begin:])
+	}
+	return words, true
+}
+
+// namesAndValues are the name, the value and what is between them of each word NAME=VALUE; or of the whole text, which may be one
+// pair without "=".
+func namesAndValues(text string, words []string) (parts []string, ok bool) {
+	if !strings.Contains(words[0], "=") {
+		end := strings.IndexFunc(text, isBlank)
+		if end < 0 {
+			return nil, false
+		}
+		return []string{text[:end], strings.TrimLeftFunc(text[end:], isBlank), ""}, true
+	}
+	for _, word := range words {
+		key, value, ok := strings.Cut(word, "=")
+		if !ok {
+			return nil, false
+		}
+		parts = append(parts, key, value, "=")
+	}
+	return parts, true
+}
+
+// array reads an array of JSON with nothing but strings in it.
+func array(text string) (words []string, ok bool) {
+	var elements []any // null is no string
+	if json.Unmarshal([]byte(text), &elements) != nil {
+		return nil, false
+	}
+	for _, element := range elements {
+		word, ok := element.(string)
+		if !ok {
+			return nil, false
+		}
+		words = append(words, word)
+	}
+	return words, true
 }
 
 // chain hangs words behind a node.
