@@ -55,7 +55,7 @@ func (a *abridged) rest() bool {
 
 // abridge shortens a file. All that follows where a here-document may begin stays as it is.
 func abridge(src []byte) abridged {
-	out := abridged{src: make([]byte, 0, len(src)), lines: make([]int, 1, 64)}
+	out := abridged{lines: make([]int, 1, 8)}
 	if bytes.HasPrefix(src, []byte(byteOrderMark)) || mayDirect(src, "escape") || bytes.Contains(src, []byte("check=")) {
 		return out
 	}

@@ -34,7 +34,7 @@ func packagesRefused(v *rule.View) (out []rule.Finding) {
 		}
 		p := refusals{v: v, name: base.Image, image: image}
 		for _, i := range s.History() {
-			if p.step(i, i.Stage == s); p.unknown {
+			if !p.step(i, i.Stage == s) {
 				break
 			}
 		}
@@ -61,10 +61,11 @@ type refusals struct {
 	v       *rule.View
 	name    string
 	image   baseimage.Image
-	unknown bool                      // what apt has
+	others  bool                      // apt may have other packages, as known finds
+	unasked []*dockerfile.Instruction // that known did not look at yet
 	pip     bool                      // the system's is installed
 	venv    bool                      // another one may be, as hasVenv finds
-	unasked []*dockerfile.Instruction // that hasVenv did not look at yet
+	noVenv  []*dockerfile.Instruction // that hasVenv did not look at yet
 	found   []rule.Finding
 }
 
@@ -98,17 +99,19 @@ func (p *refusals) updateOfArchived(cmd *shell.Command) (f rule.Finding) {
 	return f
 }
 
-func (p *refusals) step(i *dockerfile.Instruction, own bool) {
-	p.unknown = p.unknown || otherSources.MatchString(i.Source()) || i.Unread || i.Name == "ADD"
-	p.unasked = append(p.unasked, i)
-	if p.unknown || i.Name != "RUN" {
-		return
+// step judges a step, and reports whether the next one can be judged.
+func (p *refusals) step(i *dockerfile.Instruction, own bool) bool {
+	p.unasked, p.noVenv = append(p.unasked, i), append(p.noVenv, i)
+	if i.Unread || i.Name == "ADD" || p.others {
+		return false
+	}
+	if i.Name != "RUN" {
+		return true
 	}
 	for _, cmd := range i.Commands {
 		if f := p.updateOfArchived(cmd); own && f.Message != "" {
 			p.say(cmd, f)
-			p.unknown = true
-			return
+			return false
 		}
 		packages, installs := installed(cmd)
 		for _, w := range packages {
@@ -128,25 +131,35 @@ func (p *refusals) step(i *dockerfile.Instruction, own bool) {
 			p.venv = true
 		}
 	}
+	return true
+}
+
+// known reports whether apt has no packages but those that are known.
+func (p *refusals) known() bool {
+	p.others = p.others || slices.ContainsFunc(p.unasked, func(i *dockerfile.Instruction) bool {
+		return otherSources.MatchString(i.Source())
+	})
+	p.unasked = p.unasked[:0]
+	return !p.others
 }
 
 // hasVenv reports whether a step so far may bring another pip than the system's.
 func (p *refusals) hasVenv() bool {
-	for _, i := range p.unasked {
+	for _, i := range p.noVenv {
 		p.venv = p.venv || otherPip.MatchString(i.Source()) || strings.Contains(i.Source(), "--from")
 		if env, ok := i.Command.(*instructions.EnvCommand); ok {
 			p.venv = p.venv || slices.ContainsFunc(env.Env, func(kv instructions.KeyValuePair) bool { return kv.Key == "PATH" })
 		}
 	}
-	p.unasked = nil
+	p.noVenv = nil
 	return p.venv
 }
 
 func (p *refusals) say(cmd *shell.Command, f rule.Finding) {
-	switch cmd.OnFailure {
-	case shell.Open:
+	if cmd.OnFailure == shell.Open || !p.known() {
 		return
-	case shell.Unheard:
+	}
+	if cmd.OnFailure == shell.Unheard {
 		f.Severity = diag.SeverityWarning
 	}
 	p.found = append(p.found, f)

@@ -38,10 +38,12 @@ func hookMeanings(v *rule.View, parts ...hookPart) (out []rule.Finding) {
 	if v.Kind() != devcontainer.ConfigFile {
 		return nil
 	}
-	h := &hookReading{v: v, asItIs: asItIs(v), homemade: map[string]string{}}
-	h.image, _ = baseimage.Of(v.BaseImage())
-	h.user = hookUser(v)
+	var h *hookReading
 	eachHookText(v, func(property string, n *jsonc.Node) {
+		if h == nil { // most files have no hooks
+			h = &hookReading{v: v, asItIs: asItIs(v), homemade: map[string]string{}, user: hookUser(v)}
+			h.image, _ = baseimage.Of(v.BaseImage())
+		}
 		h.property, h.node = property, n
 		clear(h.homemade)
 		said := false

@@ -163,7 +163,7 @@ type Sources struct {
 
 // List reads all notations: properties, runArgs, Compose, Features, Dockerfile, labels.
 func List(s Sources) []Right {
-	l := &lister{Sources: s, seen: map[shared]bool{}, out: make([]Right, 0, 8)}
+	l := &lister{Sources: s, seen: map[shared]bool{}}
 	l.properties()
 	l.options()
 	l.services()
