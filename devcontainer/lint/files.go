@@ -43,8 +43,8 @@ type Choose func(f diag.Finding, contained bool) (diag.Finding, bool)
 func (f *Files) Text(name string, src []byte) { f.take(f.judge(devcontainer.Parse(name, src))) }
 
 // Open checks files as devcontainer.DiscoverAll names them, as many at once as there are cores. The
-// error holds each file that could not be read; the others are checked. It ends early when ctx does,
-// with its error and none of the findings.
+// error holds each file that could not be read; the others are checked. It ends when ctx does, with
+// its error and none of the findings; a rule that is at work by then goes on to its end, and what it finds is lost.
 func (f *Files) Open(ctx context.Context, files []string) error {
 	results := make([]judgement, len(files))
 	var disk devcontainer.Opener
@@ -57,7 +57,16 @@ func (f *Files) Open(ctx context.Context, files []string) error {
 			}
 		})
 	}
-	if work.Wait(); ctx.Err() != nil {
+	done := make(chan struct{})
+	go func() {
+		work.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	var failed error

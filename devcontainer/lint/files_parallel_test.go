@@ -1,6 +1,8 @@
 package lint_test
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 	"reflect"
 	"runtime"
@@ -31,6 +33,23 @@ func TestManyFilesAtOnce(t *testing.T) {
 	if len(one.Findings) < 30 || one.Checked != many.Checked || !reflect.DeepEqual(one.Findings, many.Findings) ||
 		len(one.Sources) < len(files) {
 		t.Errorf("%d files: %d findings of %d sources, and %d at once", len(files), len(one.Findings), len(one.Sources), len(many.Findings))
+	}
+}
+
+// Who ends the check does not wait for the rule that is at work, which may be a slow one.
+func TestEndOfACheckAtWork(t *testing.T) {
+	dir := project(t, map[string]string{".devcontainer/devcontainer.json": `{"image": "a:1", ` +
+		"\"privileged\": true // sbx-ignore SBX402: a reason\n}"})
+	ctx, end := context.WithCancelCause(t.Context())
+	release := make(chan struct{})
+	defer close(release)
+	all := lint.Files{Held: func(string) bool {
+		end(errors.New("ended"))
+		<-release
+		return false
+	}}
+	if err := all.Open(ctx, []string{filepath.Join(dir, ".devcontainer", "devcontainer.json")}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
 	}
 }
 
