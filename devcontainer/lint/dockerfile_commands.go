@@ -68,7 +68,7 @@ type refusal struct {
 // refusing are programs, each with what says why it refuses a command.
 var refusing = map[string]func(*atStep) refusal{
 	"apt-get": aptRefuses, "apt": aptRefuses, "pip": pipRefuses, "pip3": pipRefuses, "uv": uvRefuses, "go": goRefuses,
-	"npm": lockRefuses, "pnpm": lockRefuses, "snap": snapRefuses, "systemctl": systemdRefuses, "playwright": playwrightRefuses,
+	"snap": snapRefuses, "systemctl": systemdRefuses, "playwright": playwrightRefuses,
 	"npx": playwrightRefuses, "adduser": adduserRefuses, "useradd": groupsRefused, "usermod": groupsRefused,
 	"wget": certificatesMissing, "git": certificatesMissing,
 	"docker-php-ext-install": phpRefuses, "gem": gemRefuses, "curl": curlRefuses, "chown": chownRefuses, "pacman": pacmanRefuses,

@@ -26,15 +26,12 @@ func copiedFiles(v *rule.View) (out []rule.Finding) {
 		return nil
 	}
 	for _, s := range neededStages(v) {
-		image, ok := baseimage.Of(s.Base().Image)
-		if ok && image.Official() {
-			out = append(out, readTooEarly(v, s)...)
-		}
 		if s.Parent == nil {
+			image, _ := baseimage.Of(s.Base().Image)
 			out = append(out, scriptsOfContext(v, s, image, context)...)
-			out = append(out, listsOfLists(v, s, context)...)
 		}
 	}
+	out = append(out, filesBrought(v, context)...)
 	if f := startRefused(v, context); f.Message != "" {
 		out = append(out, f)
 	}
@@ -152,89 +149,8 @@ func placesOf(i *dockerfile.Instruction) map[string]string {
 // readers are programs whose first operand is a file that must be there.
 var readers = append([]string{"python", "python3", "node", "ruby", "perl", "php"}, shell.Shells...)
 
-// projectFiles are the files that commands of package managers read in the folder where they run.
-var projectFiles = map[string]string{"npm ci": "package.json", "bundle install": "Gemfile", "composer install": "composer.json",
-	"go mod download": "go.mod", "poetry install": "pyproject.toml"}
-
-// readBy returns the file that a command cannot do without, "" for none.
-func readBy(cmd *shell.Command) (name string, at shell.Word) {
-	args := cmd.Args()
-	list, listed := cmd.Value("-r", "--requirement")
-	switch {
-	case hasFlag(cmd, inAnother...):
-		return "", at
-	case cmd.Is(readers...) && len(args) > 0 && args[0].Literal && (scriptFile.MatchString(args[0].Text) || strings.HasSuffix(args[0].Text,
-		".sh")):
-		return args[0].Text, args[0]
-	case listed && list.Literal && strings.HasPrefix(cmd.Name(), "pip"):
-		return list.Text, list
-	}
-	return projectFiles[joinedWords(cmd)], cmd.Words[0]
-}
-
 // mayMake matches steps that may bring files without naming them.
 var mayMake = lazyregexp.New(`\b(git|curl|wget|tar|unzip|cp|mv|cd|init|new|create|rsync|ln|make|npx|install -[mdD])\b|--mount|<<|>|\btee\b`)
-
-// readTooEarly reports files that a step needs and that no COPY in front of it brings to an official image.
-func readTooEarly(v *rule.View, s *dockerfile.Stage) (out []rule.Finding) {
-	folder, all := "/", false
-	filled := map[string]bool{} // what COPY brings, and the folders that it fills
-	for _, i := range s.History() {
-		switch c := i.Command.(type) {
-		case *instructions.WorkdirCommand:
-			folder = path.Join(folder, i.Expand(c.Path))
-			if path.IsAbs(i.Expand(c.Path)) {
-				folder = path.Clean(i.Expand(c.Path))
-			}
-		case *instructions.CopyCommand:
-			to := i.Expand(c.DestPath)
-			if !path.IsAbs(to) {
-				to = path.Join(folder, to)
-			}
-			filled[path.Clean(to)] = true
-			all = all || strings.Contains(to, "$") || c.Parents
-		case *instructions.RunCommand:
-			all = all || i.Unread || mayMake.MatchString(i.Source())
-			for _, cmd := range i.Commands {
-				if f := missingInStage(v, i, cmd, folder, filled); !all && i.Stage == s && f.Message != "" {
-					out = append(out, f)
-					all = true
-				}
-				if !makesNoFile(cmd) && !cmd.Is(quietPrograms...) {
-					all = true
-				}
-			}
-		case *instructions.AddCommand:
-			all = true
-		}
-		all = all || strings.Contains(folder, "$") || i.Name == "ONBUILD"
-	}
-	return out
-}
-
-// missingInStage is the finding about a file that a command reads, without a message when a COPY fills its folder.
-func missingInStage(v *rule.View, i *dockerfile.Instruction, cmd *shell.Command, folder string, filled map[string]bool) rule.Finding {
-	name, at := readBy(cmd)
-	if name == "" || cmd.OnFailure != shell.Ends || strings.ContainsAny(name, "$*~") || strings.Count(i.Source(), path.Base(name)) > 1 {
-		return rule.Finding{}
-	}
-	full := name
-	if !path.IsAbs(name) {
-		full = path.Join(folder, name)
-	}
-	if strings.HasPrefix(full, "/usr/") || strings.HasPrefix(full, "/etc/") {
-		return rule.Finding{}
-	}
-	for at := full; ; at = path.Dir(at) {
-		if filled[at] {
-			return rule.Finding{}
-		}
-		if at == "/" {
-			break
-		}
-	}
-	return v.AtWord(at, fmt.Sprintf("%s is not there yet: no COPY above brings it", full), "put the COPY of the file above this step")
-}
 
 // scriptsOfContext reports scripts of the context that a step calls by their path and that do not run.
 func scriptsOfContext(v *rule.View, s *dockerfile.Stage, image baseimage.Image, context string) (out []rule.Finding) {
@@ -271,45 +187,6 @@ func scriptsOfContext(v *rule.View, s *dockerfile.Stage, image baseimage.Image, 
 			clear(brought)
 		} else if changes {
 			changed = n
-		}
-	}
-	return out
-}
-
-// otherList matches a line of a list of packages for pip that names another one.
-var otherList = lazyregexp.New(`(?m)^\s*(?:-r|-c|--requirement|--constraint)[ \t=]*([\w./-]+)`)
-
-// listsOfLists reports a list of packages that a stage brings and installs, and that names another one which no COPY brings. It
-// looks at stages to which single files of the context come, and nothing else.
-func listsOfLists(v *rule.View, s *dockerfile.Stage, context string) (out []rule.Finding) {
-	brought := map[string]string{}
-	for _, i := range s.Instructions {
-		places := placesOf(i)
-		for place, from := range places {
-			if v.Tree.Kind(path.Join(context, path.Clean("/"+from))) != devcontainer.File {
-				return out
-			}
-			brought[place] = from
-		}
-		c, copies := i.Command.(*instructions.CopyCommand)
-		makes := i.Name == "RUN" && (i.Unread || mayMake.MatchString(i.Source()))
-		if copies && len(places) < len(c.SourcePaths) || i.Name == "ADD" || makes {
-			return out
-		}
-		for _, cmd := range i.Commands {
-			name, at := readBy(cmd)
-			from, ours := brought[path.Clean(name)]
-			if !ours || cmd.OnFailure != shell.Ends || !strings.HasPrefix(cmd.Name(), "pip") {
-				continue
-			}
-			src, _ := v.Tree.Read(path.Join(context, path.Clean("/"+from)))
-			for _, m := range otherList.FindAllSubmatch(src, -1) {
-				place := path.Join(path.Dir(path.Clean(name)), string(m[1]))
-				if _, there := brought[place]; !there && !path.IsAbs(string(m[1])) {
-					return append(out, v.AtWord(at, fmt.Sprintf("%s names %s, and no COPY brings %s", name, m[1], place),
-						"bring both files, into the same folders as in the project"))
-				}
-			}
 		}
 	}
 	return out

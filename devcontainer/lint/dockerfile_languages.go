@@ -9,7 +9,6 @@ import (
 
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 
-	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/baseimage"
 	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/lazyregexp"
@@ -147,58 +146,6 @@ func goRefuses(c *atStep) refusal {
 }
 
 var lazyVersion = lazyregexp.New(`:1\.(\d+)`)
-
-// locks are the files that a package manager wants, by the words of the command that wants them.
-var locks = map[string][]string{"npm ci": {"package-lock.json", "npm-shrinkwrap.json"}, "pnpm --frozen-lockfile": {"pnpm-lock.yaml"}}
-
-// lockRefuses is about a lock that no COPY brings, next to a package.json that one brings.
-func lockRefuses(c *atStep) refusal {
-	key := c.Name() + " " + c.verb()
-	if c.Is("pnpm") && hasFlag(c.Command, "--frozen-lockfile") {
-		key = "pnpm --frozen-lockfile"
-	}
-	wanted := locks[key]
-	context, known := buildContext(c.v)
-	if wanted == nil || !known || hasFlag(c.Command, inAnother...) || strings.Contains(c.step.Source(), "--mount") {
-		return refusal{}
-	}
-	if c.opaque() || c.before("npm i", "npm pkg", "git clone", "curl", "wget", "ADD ", "--from", "npx ", "cd ", " init", "--mount") {
-		return refusal{}
-	}
-	list := false
-	for _, i := range c.history {
-		copied, ok := i.Command.(*instructions.CopyCommand)
-		if !ok {
-			continue
-		}
-		if len(copied.SourceContents) > 0 || copied.Parents {
-			return refusal{}
-		}
-		for _, written := range copied.SourcePaths {
-			source := path.Clean("/" + i.Expand(written))
-			if strings.Contains(source, "$") || strings.ContainsAny(path.Dir(source), "*?[") {
-				return refusal{}
-			}
-			for _, name := range append([]string{"package.json"}, wanted...) {
-				full := path.Join(context, path.Dir(source), name)
-				match, _ := path.Match(path.Base(source), name)
-				if !match {
-					full = path.Join(context, source, name)
-				}
-				there := c.v.Tree.Kind(full) == devcontainer.File
-				if there && name != "package.json" {
-					return refusal{}
-				}
-				list = list || there
-			}
-		}
-	}
-	if !list {
-		return refusal{} // SBX753 is about that
-	}
-	return refusal{message: fmt.Sprintf("%s wants %s, and no COPY brings one", c.Name()+" "+c.verb(), wanted[0]),
-		hint: fmt.Sprintf("bring it, too; or write %s install", c.Name())}
-}
 
 func playwrightRefuses(c *atStep) refusal {
 	words := joinedWords(c.Command)

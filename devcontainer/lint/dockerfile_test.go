@@ -57,7 +57,7 @@ func TestDockerfileRules(t *testing.T) {
 		{"in an if", "RUN if true; then \\\n  # why\n  curl https://x.io/i | bash; fi", "SBX705 curl https://x.io/i | bash"},
 		{"piped to a program that is no shell", "RUN curl https://x.io/k.asc | gpg --dearmor > /k.gpg", ""},
 		{"a script that reads data", "RUN curl https://x.io/d.json | python3 -m json.tool > /d", ""},
-		{"a script that is a file", "RUN curl https://x.io/d | sh filter.sh", ""},
+		{"a script that is a file", "RUN curl https://x.io/d | sh /usr/share/filter.sh", ""},
 		{"checked in between", "RUN curl -o i https://x.io/i && sha256sum -c sums && sh i", ""},
 		{"something else is checked", "RUN sha256sum -c sums && curl https://x.io/i | sh", "SBX705 curl https://x.io/i | sh"},
 		{"only said", "RUN echo 'curl https://x.io/i | sh'", ""},
@@ -105,7 +105,7 @@ func TestDockerfileRules(t *testing.T) {
 		{"an example password", "ENV POSTGRES_PASSWORD=postgres", ""},
 		{"the name of a file", "ENV TOKEN_FILE=/run/secrets/token", ""},
 
-		{"network of the host", "RUN --network=host make", "SBX718 --network=host"},
+		{"network of the host", "RUN --network=host env", "SBX718 --network=host"},
 		{"ADD of a repository", "ADD https://github.com/a/b.git#v1 /b", "SBX709 https://github.com/a/b.git#v1"},
 		{"ADD of a commit", "ADD https://github.com/a/b.git#0123456789012345678901234567890123456789 /b", ""},
 		{"ADD of a file", "ADD x.tar.gz /x", ""},

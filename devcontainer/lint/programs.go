@@ -71,6 +71,9 @@ func (p *programs) run(cmd *shell.Command) {
 		for _, w := range words {
 			p.any = p.any || otherSources.MatchString(w.Text)
 			name, _, _ := strings.Cut(path.Base(w.Text), "=")
+			if at := strings.IndexByte(name, '@'); at > 0 { // pnpm@9
+				name = name[:at]
+			}
 			option := strings.HasPrefix(name, "-")
 			if !option && (!p.any || baseimage.IsManager(name)) { // nothing asks for others
 				p.brought[name] = true

@@ -29,11 +29,11 @@ var writtenDocker = []pair{
 		"FROM golang:1.23\nRUN go install golang.org/x/tools/gopls@latest\n"},
 	{"go install without a version", `error SBX754 go`, "FROM golang:1.23\nRUN go install golang.org/x/tools/gopls\n",
 		"FROM golang:1.23\nRUN go mod init x && go get golang.org/x/tools/gopls && go install golang.org/x/tools/gopls\n"},
-	{"lock that is not brought", `error SBX754 npm`, "FROM node:20\nWORKDIR /app\nCOPY package.json ./\nRUN npm ci\n" +
+	{"lock that is not brought", `error SBX753 npm`, "FROM node:20\nWORKDIR /app\nCOPY package.json ./\nRUN npm ci\n" +
 		"-- .devcontainer/package.json --\n{}\n-- .devcontainer/package-lock.json --\n{}\n",
 		"FROM node:20\nWORKDIR /app\nCOPY package*.json ./\nRUN npm ci\n" +
 			"-- .devcontainer/package.json --\n{}\n-- .devcontainer/package-lock.json --\n{}\n"},
-	{"lock that the whole folder has", `error SBX754 npm`, "FROM node:20\nWORKDIR /app\nCOPY . ./\nRUN npm ci\n" +
+	{"lock that the whole folder has", `error SBX753 npm`, "FROM node:20\nWORKDIR /app\nCOPY . ./\nRUN npm ci\n" +
 		"-- .devcontainer/package.json --\n{}\n", "FROM node:20\nWORKDIR /app\nCOPY . ./\nRUN npm ci\n" +
 		"-- .devcontainer/package.json --\n{}\n-- .devcontainer/npm-shrinkwrap.json --\n{}\n"},
 	{"snap in a build", `error SBX754 snap`, "FROM ubuntu:24.04\n" + apt + "snapd && snap install kubectl\n",

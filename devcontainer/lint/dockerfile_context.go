@@ -1,0 +1,346 @@
+package lint
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/moby/buildkit/frontend/dockerfile/instructions"
+	"github.com/moby/patternmatcher"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/baseimage"
+	"github.com/org/claude-sandbox/devcontainer/dockerfile"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/devcontainer/shell"
+	"github.com/org/claude-sandbox/internal/diag"
+)
+
+// broughtFiles are the files of the context that the steps of a stage find, one step behind the other.
+type broughtFiles struct {
+	v          *rule.View
+	context    string
+	ignore     *patternmatcher.PatternMatcher
+	folder     string            // the WORKDIR
+	copies     []broughtFile     // by COPY, in the order of the file
+	made       []string          // places where a step may have put files
+	anything   bool              // and anywhere
+	bare       bool              // the image is an official one, which has no files of a project
+	variables  map[string]string // of ENV
+	production bool              // npm leaves devDependencies out of what it installed last
+	manifest   string            // the package.json that it read
+}
+
+// broughtFile is a file or the content of a folder of the context, and its place in the image.
+type broughtFile struct {
+	from, to string
+	folder   bool
+}
+
+// filesBrought looks at what the commands of each stage need of the project, and what COPY brings in front of them.
+func filesBrought(v *rule.View, context string) (out []rule.Finding) {
+	var ignore *patternmatcher.PatternMatcher
+	asked := false
+	for _, s := range neededStages(v) {
+		if !slices.ContainsFunc(s.Instructions, needsProject) {
+			continue
+		}
+		if !asked {
+			asked = true
+			_, ignore = dockerignore(v, context)
+		}
+		image, _ := baseimage.Of(s.Base().Image)
+		bare := image.Official() && s.Base().Known || strings.HasPrefix(s.Base().Image, "mcr.microsoft.com/dotnet/")
+		b := &broughtFiles{v: v, context: context, ignore: ignore, folder: "/", bare: bare, variables: map[string]string{}}
+		for _, i := range s.History() {
+			if f := b.step(i, i.Stage == s); f.Message != "" {
+				out = append(out, f)
+				break // what follows depends on it
+			}
+		}
+	}
+	return out
+}
+
+// needsProject reports whether a step runs a program that reads files of a project.
+func needsProject(i *dockerfile.Instruction) bool {
+	return i.Name == "RUN" && slices.ContainsFunc(i.Commands, func(cmd *shell.Command) bool { return projectPrograms[cmd.Name()] != nil })
+}
+
+func (b *broughtFiles) step(i *dockerfile.Instruction, own bool) (f rule.Finding) {
+	switch c := i.Command.(type) {
+	case *instructions.WorkdirCommand:
+		b.folder = workdirAfter(b.folder, i)
+	case *instructions.EnvCommand:
+		for _, kv := range c.Env {
+			b.variables[kv.Key] = strings.Trim(i.Expand(kv.Value), `"'`)
+		}
+	case *instructions.CopyCommand:
+		b.copied(i, c)
+	case *instructions.AddCommand:
+		b.made = append(b.made, b.place(i.Expand(c.DestPath), b.folder))
+	case *instructions.RunCommand:
+		return b.run(i, c, own)
+	}
+	b.anything = b.anything || i.Name == "ONBUILD"
+	return f
+}
+
+func (b *broughtFiles) run(i *dockerfile.Instruction, c *instructions.RunCommand, own bool) (f rule.Finding) {
+	b.anything = b.anything || i.Unread || !c.PrependShell && len(i.Commands) == 0
+	for _, m := range instructions.GetMounts(c) {
+		if m.Type == "bind" {
+			b.made = append(b.made, b.place(i.Expand(m.Target), b.folder))
+		}
+	}
+	folder := b.folder
+	for _, cmd := range i.Commands {
+		if b.anything || strings.Contains(folder, "$") {
+			return f
+		}
+		if cmd.Is("cd", "pushd") {
+			if words := cmd.Operands(); len(words) == 1 && words[0].Literal {
+				folder = b.place(words[0].Text, folder)
+			} else {
+				b.anything = true
+			}
+			continue
+		}
+		if looks := projectPrograms[cmd.Name()]; own && looks != nil && cmd.OnFailure != shell.Open {
+			if f = looks(b, cmd, folder); f.Message != "" {
+				if cmd.OnFailure == shell.Unheard {
+					f.Severity = diag.SeverityWarning
+				}
+				return f
+			}
+		}
+		b.ran(cmd, folder)
+	}
+	return f
+}
+
+// place is the absolute path of a word, from a folder.
+func (b *broughtFiles) place(word, folder string) string {
+	if path.IsAbs(word) {
+		return path.Clean(word)
+	}
+	return path.Join(folder, word)
+}
+
+// copied takes note of what a COPY brings.
+func (b *broughtFiles) copied(i *dockerfile.Instruction, c *instructions.CopyCommand) {
+	written := i.Expand(c.DestPath)
+	to := b.place(written, b.folder)
+	if strings.Contains(to, "$") || c.Parents || len(c.ExcludePatterns) > 0 {
+		b.anything = true
+		return
+	}
+	if c.From != "" || len(c.SourceContents) > 0 {
+		b.made = append(b.made, to)
+		return
+	}
+	intoFolder := strings.HasSuffix(written, "/") || len(c.SourcePaths) > 1 || to == b.folder || path.Base(written) == "."
+	for _, source := range c.SourcePaths {
+		name := path.Clean("/" + i.Expand(source))
+		if strings.Contains(name, "$") || strings.ContainsAny(path.Dir(name), "*?[") {
+			b.anything = true
+			return
+		}
+		names := []string{name}
+		if pattern := path.Base(name); strings.ContainsAny(pattern, "*?[") {
+			names = nil
+			for _, entry := range b.v.Tree.List(path.Join(b.context, path.Dir(name))) {
+				if match, _ := path.Match(pattern, entry); match {
+					names = append(names, path.Join(path.Dir(name), entry))
+				}
+			}
+		}
+		for _, name := range names {
+			from := path.Join(b.context, name)
+			switch isFolder := b.v.Tree.Kind(from) == devcontainer.Folder; {
+			case isFolder:
+				b.copies = append(b.copies, broughtFile{from, to, true})
+			case intoFolder:
+				b.copies = append(b.copies, broughtFile{from, path.Join(to, path.Base(name)), false})
+			default: // a file of that name, or one in the folder of that name
+				b.copies = append(b.copies, broughtFile{from, to, false}, broughtFile{from, path.Join(to, path.Base(name)), false})
+			}
+		}
+	}
+}
+
+// mostCopies bounds how many of them one question looks at.
+const mostCopies = 300
+
+// find returns the file of the context that stands at a place of the image, "" for none; sure says that nothing else may stand there.
+func (b *broughtFiles) find(place string) (from string, sure bool) {
+	if b.anything || len(b.copies) > mostCopies || strings.ContainsAny(place, "$*?[{~") {
+		return "", false
+	}
+	for _, made := range b.made {
+		if within(place, made) {
+			return "", false
+		}
+	}
+	filled := b.bare
+	for n := len(b.copies) - 1; n >= 0; n-- {
+		c := b.copies[n]
+		filled = filled || c.to == path.Dir(place) && c.folder || path.Dir(c.to) == path.Dir(place)
+		full := c.from
+		if c.folder {
+			rest, below := strings.CutPrefix(place+"/", strings.TrimSuffix(c.to, "/")+"/")
+			if !below {
+				continue
+			}
+			full = path.Join(c.from, rest)
+		} else if c.to != place {
+			continue
+		}
+		if b.v.Tree.Kind(full) == devcontainer.Nothing {
+			if devcontainer.HasEntry(b.v.Tree, full) { // a link that leads elsewhere
+				return "", false
+			}
+			continue
+		}
+		name := strings.TrimPrefix(strings.TrimPrefix(full, b.context), "/")
+		if b.context == "." {
+			name = full
+		}
+		if b.ignore != nil {
+			if hit, err := b.ignore.MatchesOrParentMatches(name); err != nil || hit && b.ignore.Exclusions() {
+				return "", false
+			} else if hit {
+				continue
+			}
+		}
+		return full, true
+	}
+	system := strings.HasPrefix(place, "/usr/") && !strings.HasPrefix(place, "/usr/src/") || strings.HasPrefix(place, "/etc/")
+	return "", filled && !system
+}
+
+// missing reports whether none of several names certainly stands in a folder. A name may be a pattern for the files of the folder.
+func (b *broughtFiles) missing(folder string, names ...string) bool {
+	for _, name := range names {
+		if strings.HasPrefix(name, "*") {
+			if found, sure := b.anyLike(folder, name); found || !sure {
+				return false
+			}
+			continue
+		}
+		if from, sure := b.find(b.place(name, folder)); from != "" || !sure {
+			return false
+		}
+	}
+	return true
+}
+
+// anyLike reports whether a folder of the image has a file that a pattern matches; sure says that the answer false is certain.
+func (b *broughtFiles) anyLike(folder, pattern string) (found, sure bool) {
+	if _, sure = b.find(path.Join(folder, "a.none")); !sure {
+		return false, false
+	}
+	for _, c := range b.copies {
+		names := []string{path.Base(c.to)}
+		if c.folder {
+			rest, below := strings.CutPrefix(folder+"/", strings.TrimSuffix(c.to, "/")+"/")
+			if !below {
+				continue
+			}
+			names = b.v.Tree.List(path.Join(c.from, rest))
+		} else if path.Dir(c.to) != folder {
+			continue
+		}
+		if slices.ContainsFunc(names, func(name string) bool { match, _ := path.Match(pattern, name); return match }) {
+			return true, true
+		}
+	}
+	return false, true
+}
+
+// within reports whether a place is a folder or lies in it.
+func within(place, folder string) bool {
+	return place == folder || folder == "/" || strings.HasPrefix(place, folder+"/")
+}
+
+// makesNothingHere are programs that put no files of a project into the folder where they run.
+var makesNothingHere = func() map[string]bool {
+	out := map[string]bool{}
+	for _, name := range append([]string{"apt-get", "apt", "apk", "dnf", "yum", "microdnf", "zypper", "pip", "pip3", "pipx", "gem", "bundle",
+		"composer", "corepack", "docker-php-ext-install", "docker-php-ext-configure", "docker-php-ext-enable", "pecl", "rustup",
+		"add-apt-repository", "update-ca-certificates", "update-alternatives", "sh", "bash", "ldconfig", "gpasswd"}, quietPrograms...) {
+		out[name] = true
+	}
+	for _, name := range []string{"touch", "mkdir", "cp", "mv", "ln", "tee", "git", "npm", "yarn", "pnpm", "sh", "bash", "node", "sudo",
+		"env"} {
+		delete(out, name)
+	}
+	return out
+}()
+
+// ran takes note of the files that a command may have made.
+func (b *broughtFiles) ran(cmd *shell.Command, folder string) {
+	makes := func(words ...shell.Word) {
+		for _, w := range words {
+			if !w.Literal || strings.ContainsAny(w.Text, "*?[{~$") {
+				b.made = append(b.made, folder) // it may be in any
+				b.anything = b.anything || strings.Contains(w.Text, "$")
+				return
+			}
+			b.made = append(b.made, b.place(w.Text, folder))
+		}
+	}
+	makes(cmd.Files...)
+	words := cmd.Operands()
+	switch name := cmd.Name(); {
+	case makesNothingHere[name]:
+	case cmd.Is("touch", "mkdir", "cp", "mv", "ln", "tee", "install"):
+		makes(words...)
+	case cmd.Is("git"):
+		if len(words) > 1 && words[0].Text == "clone" {
+			last := words[len(words)-1]
+			if strings.Contains(last.Text, ":") {
+				last.Text = strings.TrimSuffix(path.Base(last.Text), ".git")
+			}
+			makes(last)
+		} else {
+			b.anything = b.anything || len(words) == 0 || words[0].Text != "config"
+		}
+	case cmd.Is("curl", "wget"):
+		for n, w := range cmd.Args() { // -o, in a group as well, has its file in the next word
+			group := strings.HasPrefix(w.Text, "-") && !strings.HasPrefix(w.Text, "--") && strings.ContainsAny(w.Text[len(w.Text)-1:], "oOP")
+			if named := group || w.Text == "--output"; named && n+1 < len(cmd.Args()) {
+				makes(cmd.Args()[n+1])
+			}
+		}
+		for _, name := range savedAs(cmd) {
+			makes(shell.Word{Text: name, Literal: true})
+		}
+		_, elsewhere := cmd.Flag("--directory-prefix", "--output-dir")
+		b.anything = b.anything || elsewhere
+	case cmd.Is("tar", "unzip"):
+		if to, ok := cmd.Value("-C", "-d", "--directory"); ok {
+			makes(to)
+		} else {
+			b.made = append(b.made, folder)
+		}
+	case cmd.Is("sh", "bash") && len(cmd.From) > 0 && len(words) == 0: // an installer's
+	case cmd.Is("npm", "pnpm", "yarn"):
+		_, global := cmd.Flag("-g", "--global", "global")
+		verb := ""
+		if len(words) > 0 {
+			verb = words[0].Text
+		}
+		switch {
+		case global || slices.Contains([]string{"global", "config", "set", "cache"}, verb):
+		case slices.Contains([]string{"ci", "install", "i"}, verb), verb == "" && cmd.Is("yarn"):
+			for _, name := range []string{"node_modules", "package-lock.json", "pnpm-lock.yaml", "yarn.lock"} {
+				b.made = append(b.made, path.Join(folder, name))
+			}
+		default:
+			b.anything = true
+		}
+	default:
+		b.anything = true
+	}
+}
