@@ -169,7 +169,7 @@ func (p *Project) understand() {
 
 // readInstall reads the program of a Feature: a step that root runs in a build.
 func (p *Project) readInstall() {
-	if doc := p.Readable("install.sh"); doc != nil {
+	if doc := p.text("install.sh", p.Object()); doc != nil {
 		p.more = append(p.more, doc)
 		file := dockerfile.Script(doc.File, doc.Src)
 		p.Build = &Build{File: file, Final: file.Stages[0], Needed: file.Stages}

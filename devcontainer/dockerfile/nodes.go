@@ -61,10 +61,11 @@ func abridge(src []byte) abridged {
 	}
 	short, top := true, true
 	for number := 1; len(src) > 0; {
-		raw, joined, lines, whole := src, []byte(nil), bytes.Count(src, []byte("\n"))+1, false
-		if short {
-			raw, joined, lines, whole = cutInstruction(src)
+		if !short {
+			out.keep(src, number, bytes.Count(src, []byte("\n"))+1)
+			break
 		}
+		raw, joined, lines, whole := cutInstruction(src)
 		if bytes.Contains(joined, []byte("<<")) {
 			short = false
 			continue
@@ -75,14 +76,19 @@ func abridge(src []byte) abridged {
 			node.StartLine, node.EndLine = number, number+lines-1
 			out.plain = append(out.plain, node)
 		} else if keep {
-			out.src = append(out.src, raw...)
-			for n := range lines {
-				out.lines = append(out.lines, number+n)
-			}
+			out.keep(raw, number, lines)
 		}
 		src, number = src[len(raw):], number+lines
 	}
 	return out
+}
+
+// keep appends lines of the whole file, which begin at a number there.
+func (a *abridged) keep(raw []byte, number, lines int) {
+	a.src = append(a.src, raw...)
+	for n := range lines {
+		a.lines = append(a.lines, number+n)
+	}
 }
 
 // maxLine is less than the bytes of the longest line that the parser takes.

@@ -87,6 +87,24 @@ func TestAttackALocalFeatureHidesWhatItOpens(t *testing.T) {
 	}
 }
 
+// What is too large to be judged is said of a file that is judged by itself, too.
+func TestFilesOfTheirOwnThatAreTooLarge(t *testing.T) {
+	large := strings.Repeat("# a line of a comment\n", 60_000)
+	for name, files := range map[string]devcontainer.Memory{
+		"Dockerfile": {"Dockerfile": "FROM scratch\n" + large},
+		"devcontainer-feature.json": {"devcontainer-feature.json": `{"id": "a", "version": "1.0.0", "name": "A"}`,
+			"install.sh": "#!/bin/sh\n" + large},
+	} {
+		p, err := devcontainer.Load(files, name, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := lint.Check(p); reported(found) != "SBX109" {
+			t.Errorf("%s: %v", name, found)
+		}
+	}
+}
+
 // Two configurations that use one Feature or Dockerfile have its findings once.
 func TestSharedFilesAreReportedOnce(t *testing.T) {
 	dir := t.TempDir()

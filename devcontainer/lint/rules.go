@@ -17,7 +17,8 @@ var syntaxRules = []rule.Rule{
 		About: rule.Configurations | rule.Features | rule.Templates},
 	{ID: "SBX107", Name: "suppression-form", Severity: diag.SeverityError, FoundBy: "suppress"},
 	{ID: "SBX108", Name: "suppression-unused", Severity: diag.SeverityWarning, FoundBy: "suppress"},
-	{ID: "SBX109", Name: "unchecked", Severity: diag.SeverityError, Check: unchecked, Last: true},
+	{ID: "SBX109", Name: "unchecked", Severity: diag.SeverityError, Check: unchecked, Last: true,
+		About: rule.Configurations | rule.Dockerfiles | rule.Features},
 }
 
 // schemaRules are reported by the comparison with the property tables. Those

@@ -49,7 +49,7 @@ func installMissing(v *rule.View) []rule.Finding {
 		f.Severity = diag.SeverityWarning
 		return []rule.Finding{f}
 	}
-	if v.Tree == nil || v.Tree.Kind(path.Join(v.Dir, "install.sh")) == devcontainer.File {
+	if v.Tree == nil || devcontainer.HasEntry(v.Tree, path.Join(v.Dir, "install.sh")) { // which may be unchecked
 		return nil
 	}
 	return []rule.Finding{v.AtMissing(nil, "there is no install.sh next to it", "the Feature's work is done by install.sh; it may be empty")}
