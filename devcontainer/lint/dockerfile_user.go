@@ -19,21 +19,21 @@ import (
 	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
-// leftToRoot reports whether the Dockerfile may leave the container to root, and
-// its last USER. Images made for dev containers name a user of their own in a
-// label, which counts more than USER.
-func leftToRoot(v *rule.View) (last *dockerfile.Instruction, ok bool) {
-	if v.Build == nil || v.Build.Final == nil || v.NamedUser() != nil || v.Sandboxed() {
-		return nil, false // SBX805 says it of a sandbox
-	}
+// leftToRoot reports whether a Dockerfile with a last stage may leave the container to root. Images made for dev
+// containers name a user of their own in a label, which counts more than USER.
+func leftToRoot(v *rule.View) bool {
 	base := v.Build.Final.Base()
-	return v.Build.Final.Last("USER"), base.Known && !rule.ForDevContainers.MatchString(base.Image)
+	return base.Known && v.NamedUser() == nil && !v.Sandboxed() && // SBX805 says it of a sandbox
+		!rule.ForDevContainers.MatchString(base.Image)
 }
 
 // endsAsRoot reports a container that its Dockerfile leaves to root.
 func endsAsRoot(v *rule.View) []rule.Finding {
-	last, ok := leftToRoot(v)
-	if !ok || last == nil || !rule.IsRoot(v.Build.Final.User) {
+	if v.Build == nil || v.Build.Final == nil || !rule.IsRoot(v.Build.Final.User) {
+		return nil
+	}
+	last := v.Build.Final.Last("USER")
+	if last == nil || !leftToRoot(v) {
 		return nil
 	}
 	return []rule.Finding{v.AtDockerfile(last.Start, last.HeadEnd, "the container runs as root",
@@ -42,8 +42,10 @@ func endsAsRoot(v *rule.View) []rule.Finding {
 
 // noUser notes a Dockerfile that leaves the choice of a user to its base image.
 func noUser(v *rule.View) []rule.Finding {
-	last, ok := leftToRoot(v)
-	if !ok || last != nil || v.Build.Final.User != "" || v.HasFeatures() || strings.Contains(v.Build.Final.Base().Image, "nonroot") {
+	if v.Build == nil || v.Build.Final == nil || v.Build.Final.User != "" || v.Build.Final.Last("USER") != nil {
+		return nil
+	}
+	if !leftToRoot(v) || v.HasFeatures() || strings.Contains(v.Build.Final.Base().Image, "nonroot") {
 		return nil
 	}
 	message, hint := "no USER, and the configuration names no remoteUser", "create a user and end with USER, or set remoteUser"

@@ -29,6 +29,7 @@ type programs struct {
 	unknown bool            // so may packages, but for those programs that one package alone has
 	vendor  bool            // its packages of nodejs are those of nodesource.com, which have npm
 	folder  string          // the WORKDIR
+	usual   bool            // no word of the step at hand tells a package manager of another source
 }
 
 // programsOf begins with an image, of which nothing may be known.
@@ -69,7 +70,7 @@ func (p *programs) run(cmd *shell.Command) {
 	}
 	for _, words := range [][]shell.Word{cmd.Args(), cmd.Files} {
 		for _, w := range words {
-			p.any = p.any || otherSources.MatchString(w.Text)
+			p.any = p.any || !p.usual && otherSources.MatchString(w.Text)
 			name, _, _ := strings.Cut(path.Base(w.Text), "=")
 			if at := strings.IndexByte(name, '@'); at > 0 { // pnpm@9
 				name = name[:at]
@@ -177,10 +178,12 @@ func (p *programs) step(i *dockerfile.Instruction, visit func(*shell.Command)) {
 			func(m *instructions.Mount) bool { return m.Type == "bind" }) {
 			p.any = true
 		}
+		p.usual = !otherSources.MatchString(i.Source())
 		for _, cmd := range i.Commands {
 			visit(cmd)
 			p.run(cmd)
 		}
+		p.usual = false
 	}
 }
 
@@ -192,8 +195,18 @@ var interactive = map[string][]string{"nvm": nil, "sdk": nil, "conda": {"activat
 // readsFiles matches texts that read such a file, or a shell that does so.
 var readsFiles = lazyregexp.New(`(^|[\s;&|(])(\.|source)\s|\beval\b|\s-[a-z]*[il][a-z]*\b|--login|nvm\.sh|sdkman-init|BASH_ENV`)
 
-// isFunction reports whether a command is a function that nothing in its text defines.
-func isFunction(cmd *shell.Command, text string) bool {
+// isFunction reports whether a command of a step is a function that nothing there defines.
+func isFunction(cmd *shell.Command, i *dockerfile.Instruction) bool {
+	if _, ok := interactive[cmd.Words[0].Text]; !ok {
+		return false
+	}
+	text, _ := i.Script()
+	login := strings.Contains(strings.Join(i.Shell, " "), " -l") || slices.ContainsFunc(i.Shell, readsFiles.MatchString)
+	return !login && isUndefined(cmd, text)
+}
+
+// isUndefined reports whether a command is a function that nothing in its text defines.
+func isUndefined(cmd *shell.Command, text string) bool {
 	first, ok := interactive[cmd.Words[0].Text]
 	if !ok || cmd.OnFailure == shell.Open {
 		return false
@@ -220,9 +233,7 @@ func programsMissing(v *rule.View) (out []rule.Finding) {
 				break
 			}
 			p.step(i, func(cmd *shell.Command) {
-				text, _ := i.Script()
-				login := strings.Contains(strings.Join(i.Shell, " "), " -l") || slices.ContainsFunc(i.Shell, readsFiles.MatchString)
-				if !login && isFunction(cmd, text) && s.Env["BASH_ENV"] == "" {
+				if isFunction(cmd, i) && s.Env["BASH_ENV"] == "" {
 					out = append(out, functionCalled(v.AtCommand(cmd, "", ""), cmd, p.image != ""))
 				} else if f := p.missing(cmd); f.Message != "" {
 					f.Place = v.AtCommand(cmd, "", "").Place
@@ -371,7 +382,7 @@ func missingInHooks(v *rule.View, p *programs) (out []rule.Finding) {
 		said := false
 		v.EachCommand(n, func(_ *jsonc.Node, cmd *shell.Command) {
 			var f rule.Finding
-			if n.Kind == jsonc.String && isFunction(cmd, n.Text) {
+			if n.Kind == jsonc.String && isUndefined(cmd, n.Text) {
 				f = functionCalled(v.AtValue(n, "", ""), cmd, p.image != "")
 			} else if f = p.missing(cmd); f.Message != "" {
 				f = at(v, n, f)
