@@ -111,7 +111,7 @@ func templateOf(file string) string {
 
 // nearName returns a file that was probably meant as the configuration, or "".
 func nearName(tree Tree) string {
-	for _, dir := range []string{".devcontainer", ".", ".devcontainers", "devcontainer"} {
+	for _, dir := range []string{".devcontainer", ".", ".devcontainers", "devcontainer", ".vscode", ".github"} {
 		for _, entry := range tree.List(dir) {
 			switch strings.ToLower(entry) {
 			case "devcontainer.json", "devcontainer.jsonc", "devcontainers.json", "devcontainer.json5", "devcontainer.yaml", "devcontainer.yml",
@@ -120,6 +120,13 @@ func nearName(tree Tree) string {
 			case ".devcontainer.json":
 				if dir != "." {
 					return slash.Join(dir, entry)
+				}
+			}
+			if dir == ".devcontainer" {
+				for _, below := range tree.List(slash.Join(dir, entry)) {
+					if name := slash.Join(dir, entry, below, "devcontainer.json"); tree.Kind(name) == File {
+						return name
+					}
 				}
 			}
 		}
@@ -206,7 +213,7 @@ func (o *Opener) open(file string, view func(tree Tree, name string) Tree, use f
 	if err != nil {
 		return err
 	}
-	top := o.repository(filepath.FromSlash(projectFolder(filepath.ToSlash(filepath.Dir(full)))))
+	top := o.repository(filepath.FromSlash(topFolder(filepath.ToSlash(full))))
 	name, err := filepath.Rel(top, full)
 	if err != nil {
 		return err
@@ -234,6 +241,16 @@ func (o *Opener) open(file string, view func(tree Tree, name string) Tree, use f
 	p.Folder = filepath.Base(filepath.Dir(full))
 	p.HomeName = filepath.Base(filepath.Join(top, filepath.FromSlash(p.Home)))
 	return use(p)
+}
+
+// topFolder returns the folder that a file's project is in: of a Feature or a Template in src/NAME that with src.
+func topFolder(file string) string {
+	dir := slash.Dir(file)
+	base, src := slash.Base(file), slash.Dir(dir)
+	if above := slash.Dir(src); (base == FeatureName || base == TemplateName) && slash.Base(src) == "src" && slash.Dir(above) != above {
+		return above
+	}
+	return projectFolder(dir)
 }
 
 // repository returns the nearest folder from dir upwards that holds .git, or

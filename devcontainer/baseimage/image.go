@@ -40,6 +40,9 @@ func (i Image) Lacks(program string) bool {
 	return slices.Contains(strangers[i.Family], program) || slices.Contains(i.lacks, program)
 }
 
+// MissingBut returns the programs that the image lacks, without some.
+func (i Image) MissingBut(some []string) []string { return without(i.lacks, some) }
+
 // LacksAny reports whether there is a program that the image certainly lacks.
 func (i Image) LacksAny() bool { return len(strangers[i.Family])+len(i.lacks) > 0 }
 

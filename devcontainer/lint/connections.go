@@ -136,8 +136,9 @@ func servicesByHost(project *compose.Project) map[string]*compose.Service {
 func lostConnections(v *rule.View) (out []rule.Finding) {
 	dev := v.Composed.Dev()
 	others := neighbours(v)
+	out = hostUnknown(v)
 	if dev == nil {
-		return nil
+		return out
 	}
 	project := v.Composed.Project
 	services, names := servicesByHost(project), hostsOf(project)

@@ -199,6 +199,11 @@ func imageUserMissing(v *rule.View) []rule.Finding {
 		f.Severity = diag.SeverityWarning
 		return []rule.Finding{f}
 	}
+	if n != nil && of.Lacks("docker") && strings.HasSuffix(n.Text, ":docker") && !v.HasFeatures() {
+		f := v.AtValue(n, fmt.Sprintf("%s has no group docker, so the engine refuses this user", image), "leave the group out")
+		f.Severity = severity
+		return []rule.Finding{f}
+	}
 	if n == nil || has(n.Text) {
 		return nil
 	}

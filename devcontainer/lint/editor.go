@@ -105,8 +105,38 @@ func editorNames(v *rule.View) (out []rule.Finding) {
 			}
 		}
 	}
-	return append(out, codespacesUnread(v, all.Member("codespaces"))...)
+	return slices.Concat(out, codespacesUnread(v, all.Member("codespaces")), jetbrainsUnread(v, all.Member("jetbrains")))
 }
+
+// backends are the IDEs that JetBrains starts in a container, by the names that it reads.
+var backends = strings.Fields("IntelliJ PyCharm WebStorm GoLand CLion PhpStorm RubyMine Rider RustRover DataSpell Aqua AndroidStudio")
+
+// jetbrainsUnread reports customizations that JetBrains' IDEs do not read.
+func jetbrainsUnread(v *rule.View, all *jsonc.Node) (out []rule.Finding) {
+	for _, m := range all.Fields() {
+		if m.Name == "extensions" {
+			out = append(out, v.AtName(m, `JetBrains reads no customization "extensions"`, `write "plugins", with the ids of plugins`))
+		}
+	}
+	backend := all.Member("backend")
+	if text := backend.TextOr(""); text != "" && !strings.Contains(text, "$") && !slices.Contains(backends, text) {
+		hint := "accepted: " + strings.Join(backends, ", ")
+		if i := slices.IndexFunc(backends, func(b string) bool { return strings.EqualFold(b, text) }); i >= 0 {
+			hint = "write " + backends[i]
+		} else if strings.Contains(strings.ToLower(text), "idea") {
+			hint = "write IntelliJ"
+		}
+		out = append(out, v.AtValue(backend, fmt.Sprintf("JetBrains has no backend %q", text), hint))
+	}
+	for _, n := range rights.Texts(all.Member("plugins")) {
+		if plainDigits.MatchString(n.Text) {
+			out = append(out, v.AtValue(n, fmt.Sprintf("%s is the number of a plugin's page, and no id", n.Text), "write the id, such as com.github.copilot"))
+		}
+	}
+	return out
+}
+
+var plainDigits = lazyregexp.New(`^\d+$`)
 
 // extensionUnknown is the finding about an element of extensions that names none.
 func extensionUnknown(v *rule.View, n *jsonc.Node) rule.Finding {
@@ -292,7 +322,7 @@ func codespacesUnread(v *rule.View, all *jsonc.Node) (out []rule.Finding) {
 	}
 	for _, n := range rights.Texts(files) {
 		full := path.Join(v.Home, n.Text)
-		if v.Tree != nil && isProject(v) && !strings.Contains(n.Text, "$") && !devcontainer.LeavesTree(full) && isMissing(v, full) {
+		if v.Tree != nil && isProject(v) && !strings.Contains(n.Text, "$") && !devcontainer.LeavesTree(full) && absent(v, full) {
 			out = append(out, v.AtValue(n, fmt.Sprintf("there is no file %s to open", n.Text), "paths begin at the workspace's folder"))
 		}
 	}

@@ -19,7 +19,7 @@ func featureTests(v *rule.View) (out []rule.Finding) {
 	const tests = "../../test"
 	src := path.Dir(v.Dir)
 	top := path.Join(path.Dir(src), "test")
-	if v.Tree == nil || path.Base(src) != "src" || v.Tree.Kind(top) != devcontainer.Folder {
+	if v.Tree == nil || path.Base(src) != "src" {
 		return nil
 	}
 	features := v.Tree.List(src)
@@ -30,6 +30,7 @@ func featureTests(v *rule.View) (out []rule.Finding) {
 		return v.Tree.Kind(path.Join(src, name, devcontainer.FeatureName)) == devcontainer.File
 	})
 	if first >= 0 && features[first] == own { // it speaks for what is no Feature's
+		out = append(workflowsOf(v, src, features), nestedFeatures(v, src, features)...)
 		for _, name := range v.Tree.List(top) {
 			script := path.Join(tests, name, "test.sh")
 			if slices.Contains(features, name) || v.Tree.Kind(path.Join(top, name, "test.sh")) != devcontainer.File {
@@ -56,7 +57,9 @@ func featureTests(v *rule.View) (out []rule.Finding) {
 }
 
 var (
-	checkCall  = lazyregexp.New(`(?m)^[ \t]*check[ \t]+\S`)
+	checkCall = lazyregexp.New(`(?m)^[ \t]*check[ \t]+\S`)
+	// pipedCheck matches a check with a pipe that is in no quotes.
+	pipedCheck = lazyregexp.New(`(?m)^[ \t]*check[ \t]+("[^"\n]*"|'[^'\n]*')([ \t]+("[^"\n]*"|'[^'\n]*'|[^"'|;&#\s]+))+[ \t]*\|[ \t]*\w`)
 	reportCall = lazyregexp.New(`(?m)^[ \t]*reportResults\b`)
 )
 
@@ -76,6 +79,12 @@ func unreportedChecks(v *rule.View, doc *jsonc.Document) []rule.Finding {
 		v.Also(doc)
 		return []rule.Finding{{Place: place, Message: "the test succeeds whatever its checks find", Hint: "write reportResults at its end"}}
 	}
+	if at := pipedCheck.FindSubmatchIndex(doc.Src); at != nil && !strings.Contains(text, "set -") {
+		v.Also(doc)
+		return []rule.Finding{{Place: rights.Place{Doc: doc, Start: at[0], End: at[1]},
+			Message: "check ends in front of the pipe, and without set -e nothing counts what the program behind it says",
+			Hint:    `write check "…" bash -c "… | …"`}}
+	}
 	return nil
 }
 
@@ -93,6 +102,10 @@ func scenarios(v *rule.View, text *jsonc.Document, folder, src string) (out []ru
 		if v.Tree.Kind(path.Join(folder, scenario.Name+".sh")) == devcontainer.Nothing {
 			add(scenario, fmt.Sprintf("the scenario has no script %s.sh, and the reference CLI refuses to test", scenario.Name),
 				"add the script, or take the scenario out")
+		}
+		if n := scenario.Value; n.Kind == jsonc.Object && n.Member("image") == nil && n.Member("build") == nil &&
+			n.Member("dockerComposeFile") == nil && n.Member("dockerFile") == nil {
+			add(scenario, "the scenario names no image, so its container is not built", `add "image"`)
 		}
 		for _, m := range scenario.Value.Member("features").Fields() {
 			if strings.ContainsAny(m.Name, "/:$") {

@@ -46,6 +46,7 @@ func featureMistakes(v *rule.View) (out []rule.Finding) {
 		out = append(out, featureAddress(v, m)...)
 		out = append(out, publishedFeature(v, m)...)
 	}
+	out = append(out, afterFeatures(v, list)...)
 	for _, m := range list {
 		for _, pair := range exclusive {
 			if versionless(m.Name) == pair[1] && named[pair[0]] {
@@ -78,10 +79,56 @@ func featureMistakes(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
+func elementsOf(n *jsonc.Node) []*jsonc.Node {
+	if n == nil {
+		return nil
+	}
+	return n.Elements
+}
+
+// featurePorts are ports that official Features do not listen on, and those that they do.
+var featurePorts = []struct{ feature, wrong, right string }{
+	{"sshd", "22", "2222"},
+	{"desktop-lite", "5900", "5901 for VNC, or 6080 for a browser"},
+}
+
+// afterFeatures reports what a configuration expects of its Features and does not get: a user who works in the container, and ports.
+func afterFeatures(v *rule.View, list []jsonc.Member) (out []rule.Finding) {
+	image, known := baseimage.Of(v.BaseImage())
+	for _, m := range list {
+		name, official := strings.CutPrefix(m.Name, officialNamespace+"/")
+		name, _, _ = strings.Cut(name, ":")
+		if !official {
+			continue
+		}
+		user := m.Value.Member("username").TextOr("")
+		named := v.NamedUser() != nil || len(v.Of(rights.User, rights.Session)) > 0
+		asked := name == "common-utils" && user != "" && !slices.Contains([]string{"automatic", "auto", "none", "root"}, user)
+		if asked && !named && known && image.Official() && v.Build == nil && !v.ByCompose() && !strings.Contains(user, "$") {
+			out = append(out, v.AtName(m, fmt.Sprintf("common-utils makes the user %s, and root works in the container all the same", user),
+				fmt.Sprintf(`add "remoteUser": %q`, user)))
+		}
+		for _, n := range elementsOf(v.Root.Member("forwardPorts")) {
+			for _, p := range featurePorts {
+				if p.feature == name && n.Text == p.wrong {
+					out = append(out, v.AtValue(n, fmt.Sprintf("the Feature %s does not listen on port %s", name, p.wrong), "it listens on "+p.right))
+				}
+			}
+		}
+	}
+	return out
+}
+
 // neededFeatures reports the same of the Features that one needs or follows.
 func neededFeatures(v *rule.View) (out []rule.Finding) {
 	for _, m := range v.Root.Member("dependsOn").Fields() {
 		out = append(out, publishedFeature(v, m)...)
+		if _, old := collections()[officialNamespace][m.Name]; !old && m.Name != "" && !strings.ContainsAny(m.Name, "/$:@") {
+			f := v.AtName(m, fmt.Sprintf("the reference CLI takes %q for a Feature of the old format, and refuses it", m.Name),
+				"write ./NAME, or REGISTRY/OWNER/REPOSITORY/NAME")
+			f.Severity = diag.SeverityError
+			out = append(out, f)
+		}
 	}
 	for _, n := range rights.Texts(v.Root.Member("installsAfter")) {
 		if n.Text != "" && !strings.ContainsAny(n.Text, "/$") {
@@ -328,6 +375,8 @@ var wrongValues = []struct {
 	{"rust", "version", lazyregexp.New(`^rust-?\d`), `write the number alone, such as "1.87"`},
 	{"java", "jdkDistro", lazyregexp.New(`(?i)^(temurin|adoptium|adoptopenjdk|eclipse|microsoft|openjdk|corretto|amazon|liberica|graalvm)$`),
 		`write the word of SDKMAN: "tem", "ms", "open", "amzn", "librca" or "graalce"`},
+	{"common-utils", "userUid", lazyregexp.New(`^([b-zA-Z]|a[^u])`), `write a number, or "automatic"`},
+	{"common-utils", "userGid", lazyregexp.New(`^([b-zA-Z]|a[^u])`), `write a number, or "automatic"`},
 	{"sshd", "gatewayPorts", lazyregexp.New(`^(true|false|on|off)$`), `write "no", "yes" or "clientspecified"`},
 }
 

@@ -59,7 +59,7 @@ func mountedElsewhere(h *hookReading, cmd *shell.Command) rule.Finding {
 	if !h.inside() || !alone || own.TextOr("") == "" {
 		return rule.Finding{}
 	}
-	asked := cmd.Is("cd", "source", ".") || cmd.Is(shell.Shells...) || strings.Contains(cmd.Words[0].Text, "/")
+	asked := !cmd.Is("mkdir", "ln", "git", "echo", "printf", "export", "cp", "mv", "touch", "rm", "docker", "tee", "install", "test", "[")
 	for _, w := range cmd.Words {
 		if asked && strings.HasPrefix(w.Text, "/workspaces/") && !mounted("/workspaces", h.v.Mounts()) {
 			return rule.Finding{Severity: diag.SeverityWarning,

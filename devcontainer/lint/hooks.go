@@ -67,10 +67,12 @@ var guarded = lazyregexp.New(`\[\[?\s|\btest\b|\|\||\b(if|for|while|case)\b`)
 
 // hookScripts reports scripts of the project that a hook calls and that do not run.
 func hookScripts(v *rule.View) (out []rule.Finding) {
-	out = hookMeanings(v, notMountedThere, mountedElsewhere, shellForScript, containersOnHost, readOnlyProject)
+	out = hookMeanings(v, notMountedThere, mountedElsewhere, shellForScript, containersOnHost, readOnlyProject, clonedIntoProject,
+		repositoryElsewhere, withoutNetwork, browsersRefused, pathsOfHost)
 	if v.Tree == nil {
 		return out
 	}
+	out = append(out, attributesOfScripts(v)...)
 	made := false    // an earlier hook may have made files
 	written := false // it may have made any, and not only those that an installation makes
 	eachHookText(v, func(property string, n *jsonc.Node) {
@@ -136,7 +138,7 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 func makesNoFile(cmd *shell.Command) bool {
 	words := cmd.Operands()
 	installs := len(words) == 0 || slices.Contains([]string{"install", "ci", "i", "config", "enable"}, words[0].Text)
-	return len(cmd.Files) == 0 && (cmd.Is("npm", "yarn", "pnpm", "pip", "pip3", "git", "corepack") && installs ||
+	return len(cmd.Files) == 0 && (cmd.Is("npm", "yarn", "pnpm", "pip", "pip3", "git", "corepack", "composer", "poetry", "bundle", "uv") && installs ||
 		cmd.Is("sudo", "apt-get", "apt", "apk", "echo", "chown", "chmod", "export", "set", "true", "printf", "useradd"))
 }
 
@@ -162,8 +164,10 @@ func wantedByCommand(v *rule.View, folder string, cmd *shell.Command) rule.Findi
 	if f.Message == "" {
 		f = targetMissingIn(v, folder, cmd)
 	}
-	if f.Message == "" {
-		f = exampleMissing(v, folder, cmd)
+	for _, ask := range []func(*rule.View, string, *shell.Command) rule.Finding{exampleMissing, namedMissing, partMissing} {
+		if f.Message == "" {
+			f = ask(v, folder, cmd)
+		}
 	}
 	if f.Message != "" && !isProject(v) {
 		return rule.Finding{}

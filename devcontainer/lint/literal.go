@@ -37,6 +37,7 @@ func literalVariables(v *rule.View) (out []rule.Finding) {
 				Hint: hint, Severity: severity})
 		}
 	}
+	out = envMistakes(v)
 	for _, r := range v.Of(rights.Env, rights.SessionEnv) {
 		if r.Notation != rights.Property && r.Notation != rights.Option { // both go to the engine without a shell
 			continue
@@ -81,7 +82,7 @@ func lostPaths(v *rule.View) (out []rule.Finding) {
 	if strings.Contains(v.BaseImage(), "nix") { // whose programs lie elsewhere
 		return nil
 	}
-	out = append(hostsPaths(v), rootsPaths(v)...)
+	out = slices.Concat(hostsPaths(v), rootsPaths(v))
 	for _, r := range v.Of(rights.Env, rights.SessionEnv) {
 		literal := r.Value != "" && r.Host == "" && !strings.Contains(r.Value, "$")
 		if r.Name != "PATH" || !r.Own() || r.Notation == rights.Label || !literal || hasSystemFolder(r.Value) {
@@ -267,7 +268,7 @@ func refusedValues(v *rule.View) (out []rule.Finding) {
 // runArguments reports options that end the start.
 func runArguments(v *rule.View) []rule.Finding {
 	return slices.Concat(joinedArguments(v), unknownArguments(v), shortenedArguments(v), strayArgument(v), refusedValues(v), unreadValues(v),
-		namesOfNothing(v), argumentsAlone(v))
+		namesOfNothing(v), argumentsAlone(v), networksOfNobody(v))
 }
 
 // imageNames reports names of images that no registry can have.

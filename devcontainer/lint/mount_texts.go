@@ -249,5 +249,5 @@ func duplicateTargets(v *rule.View) (out []rule.Finding) {
 		}
 		seen[target], _ = v.Config.Position(r.Place.Start)
 	}
-	return append(out, eachMount(v, onTheWorkspace)...)
+	return slices.Concat(out, eachMount(v, onTheWorkspace), projectCovered(v))
 }

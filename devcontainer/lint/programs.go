@@ -24,12 +24,14 @@ type programs struct {
 	image   string
 	known   baseimage.Image
 	brought map[string]bool
-	asked   map[string]bool // scripts of hooks that were looked at
-	any     bool            // some step may have brought any program
-	unknown bool            // so may packages, but for those programs that one package alone has
-	vendor  bool            // its packages of nodejs are those of nodesource.com, which have npm
-	folder  string          // the WORKDIR
-	usual   bool            // no word of the step at hand tells a package manager of another source
+	asked   map[string]bool          // scripts of hooks that were looked at
+	any     bool                     // some step may have brought any program
+	unknown bool                     // so may packages, but for those programs that one package alone has
+	vendor  bool                     // its packages of nodejs are those of nodesource.com, which have npm
+	folder  string                   // the WORKDIR
+	unsure  bool                     // what came is known by a list or a table alone
+	read    func(name string) string // the text of a file of the project, "" when it is not there; nil = none is known
+	usual   bool                     // no word of the step at hand tells a package manager of another source
 }
 
 // programsOf begins with an image, of which nothing may be known.
@@ -104,8 +106,14 @@ func (p *programs) run(cmd *shell.Command) {
 
 // pip takes note of what a command of pip's brings: the packages that it names, or any of a list or a project.
 func (p *programs) pip(cmd *shell.Command) {
-	_, listed := cmd.Flag("-r", "--requirement", "-e", "--editable", "--group")
+	_, listed := cmd.Flag("-e", "--editable", "--group")
+	if hasFlag(cmd, "-r", "--requirement") {
+		listed = listed || !p.bringsList(cmd)
+	}
 	for _, w := range cmd.Operands() {
+		if w.Text == packageList(cmd) {
+			continue
+		}
 		name := strings.FieldsFunc(w.Text+"=", func(c rune) bool { return strings.ContainsRune("[<>=~!;@ ", c) })
 		listed = listed || !w.Literal && !strings.Contains(w.Text, "[") || len(name) == 0 || strings.ContainsAny(name[0], "./$")
 		if len(name) > 0 {
@@ -115,6 +123,27 @@ func (p *programs) pip(cmd *shell.Command) {
 	for _, name := range []string{"poetry", "uv", "pipenv", "pre-commit", "aws", "az"} {
 		p.brought[name] = p.brought[name] || listed
 	}
+}
+
+// bringsList takes note of the packages in a list of the project that pip installs; ok is false when they are not known.
+func (p *programs) bringsList(cmd *shell.Command) (ok bool) {
+	name := packageList(cmd)
+	if name == "" || p.read == nil {
+		return false
+	}
+	text := p.read(name)
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "-") || strings.Contains(line, "/") {
+			return false
+		}
+		words := strings.FieldsFunc(line+" ", func(c rune) bool { return strings.ContainsRune("[<>=~!;@ #", c) })
+		if len(words) > 0 {
+			p.brought[strings.ToLower(words[0])] = true
+		}
+	}
+	p.unsure = true // a package may need another one
+	return text != ""
 }
 
 // installed returns the packages that a command of a package manager's installs.
@@ -311,7 +340,7 @@ func (p *programs) missing(cmd *shell.Command) rule.Finding {
 	if baseimage.IsManager(name) {
 		f.Message = fmt.Sprintf("%s has no %s", p.image, name)
 	}
-	if (!p.known.Asked() || p.unknown) && !baseimage.IsManager(name) {
+	if (!p.known.Asked() || p.unknown || p.unsure) && !baseimage.IsManager(name) {
 		f.Severity = diag.SeverityWarning
 	}
 	if cmd.OnFailure == shell.Unheard {
@@ -370,7 +399,10 @@ func missingInHooks(v *rule.View, p *programs) (out []rule.Finding) {
 		return nil
 	}
 	out = append(shellsOfFeaturesMissing(v, p), programsOfInstalls(v, p)...)
-	p.any = p.any || v.HasFeatures()
+	p.any = p.any || p.broughtByFeatures(v)
+	if folder, known := workspaceOnHost(v); known && v.Tree != nil {
+		p.read = func(name string) string { return textIn(v, folder, name) }
+	}
 	for _, r := range v.Mounts() {
 		p.brought[path.Base(r.Mount.Target)] = true
 		p.any = p.any || strings.HasSuffix(r.Mount.Target, "/bin")
@@ -388,6 +420,8 @@ func missingInHooks(v *rule.View, p *programs) (out []rule.Finding) {
 				f = at(v, n, f)
 			} else if f = p.interpreterMissing(v, cmd); f.Message != "" {
 				f = at(v, n, f)
+			} else if f = p.withoutGit(v, cmd); f.Message != "" {
+				f = at(v, n, f)
 			}
 			if f.Message != "" && !said {
 				said = true
@@ -397,6 +431,43 @@ func missingInHooks(v *rule.View, p *programs) (out []rule.Finding) {
 		})
 	})
 	return out
+}
+
+// ofFeatures are the programs of ofTheirOwn and of languages that official Features bring; others that are not named bring none of them
+// (devcontainers/features, 2026-07-14).
+var ofFeatures = map[string]string{"node": "node npm npx yarn pnpm", "python": "python python3 pip pip3 pipx pipenv", "go": "go",
+	"rust": "cargo rustc rustup", "java": "java javac mvn gradle", "php": "php composer", "ruby": "ruby gem bundle", "dotnet": "dotnet",
+	"terraform": "terraform", "kubectl-helm-minikube": "kubectl helm", "aws-cli": "aws", "azure-cli": "az", "github-cli": "gh",
+	"git-lfs": "git-lfs git", "git": "git", "conda": "conda mamba python python3 pip pip3", "docker-in-docker": "docker docker-compose",
+	"docker-outside-of-docker": "docker docker-compose", "sshd": "", "desktop-lite": "", "common-utils": "", "hugo": "", "powershell": "",
+	"oryx": "dotnet python python3 pip pip3 node npm", "anaconda": "conda mamba python python3 pip pip3"}
+
+// askedOfFeatures are programs that no package brings on the way to another.
+var askedOfFeatures = strings.Fields("poetry uv pipenv pre-commit terraform kubectl helm aws az gcloud gh just bun deno conda mamba dotnet " +
+	"composer cargo gradle mvn bundle")
+
+// broughtByFeatures takes note of what the Features bring, and reports whether that may be any program.
+func (p *programs) broughtByFeatures(v *rule.View) (any bool) {
+	if !v.HasFeatures() {
+		return false
+	}
+	list := v.Root.Member("features")
+	for _, m := range list.Fields() {
+		name, official := strings.CutPrefix(m.Name, officialNamespace+"/")
+		name, _, _ = strings.Cut(name, ":")
+		brings, known := ofFeatures[name]
+		if !official || !known {
+			return true
+		}
+		for program := range strings.FieldsSeq(brings + " " + strings.ReplaceAll(m.Value.Member("toolsToInstall").TextOr(""), ",", " ")) {
+			p.brought[program] = true
+		}
+	}
+	p.unsure = true
+	for _, program := range p.known.MissingBut(askedOfFeatures) {
+		p.brought[program] = true
+	}
+	return len(list.Fields()) == 0
 }
 
 // interpreterMissing is the finding, without its place, about a script of the project whose first line names a program that

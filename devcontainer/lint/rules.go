@@ -204,6 +204,7 @@ var dockerfileRules = []rule.Rule{
 	{ID: "SBX753", Name: "copied-file", Severity: diag.SeverityError, Check: copiedFiles},
 	{ID: "SBX754", Name: "command-refused", Severity: diag.SeverityError, Check: commandsRefused},
 	{ID: "SBX755", Name: "image-lacks", Severity: diag.SeverityError, Check: imageLacks},
+	{ID: "SBX756", Name: "version-refused", Severity: diag.SeverityWarning, Check: versionsRefused},
 }
 
 // templateRules judge dev container Templates, Features that a repository
@@ -223,4 +224,6 @@ var templateRules = []rule.Rule{
 	{ID: "SBX913", Name: "install-refused", Severity: diag.SeverityError, Check: brokenInstalls, About: rule.Features},
 	{ID: "SBX914", Name: "option-default", Severity: diag.SeverityError, Check: strayDefaults, About: rule.Features | rule.Templates},
 	{ID: "SBX915", Name: "feature-test", Severity: diag.SeverityWarning, Check: featureTests, About: rule.Features},
+	{ID: "SBX916", Name: "feature-misbuilt", Severity: diag.SeverityError, Check: ownMistakes,
+		About: rule.Configurations | rule.Features},
 }

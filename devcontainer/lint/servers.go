@@ -30,7 +30,7 @@ func imageOf(s *compose.Service) (name, tag string) {
 
 // refusingServers reports services of well-known images that end at once.
 func refusingServers(v *rule.View) []rule.Finding {
-	return append(refusingDatabases(v), serversThat(v, false)...)
+	return slices.Concat(refusingDatabases(v), serversThat(v, false), givenTwice(v))
 }
 
 // serversThat reports the rows of serverFacts that are so: those of servers that start anyway, or the others.
@@ -232,7 +232,7 @@ func programOfTest(test *compose.Node) string {
 // misusedServers reports services that start and are not what was meant.
 func misusedServers(v *rule.View) []rule.Finding {
 	return slices.Concat(serversThat(v, true), misplacedData(v), healthWithout(v), endlessServers(v), advertisedElsewhere(v),
-		secretsElsewhere(v))
+		secretsElsewhere(v), unheardServers(v), externalOfNobody(v), readOnlyService(v))
 }
 
 // endlessServers reports a wait for the end of a server, which does not end.

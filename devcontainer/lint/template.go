@@ -31,6 +31,10 @@ func identity(v *rule.View) (out []rule.Finding) {
 		out = append(out, v.AtValue(v.Root.Member("id"), fmt.Sprintf("the id %q is not the folder's name %q", id, v.Folder),
 			"give both the same name"))
 	}
+	if id := v.Root.Member("id").TextOr(""); id != strings.ToLower(id) && !strings.Contains(id, "$") {
+		out = append(out, v.AtValue(v.Root.Member("id"), fmt.Sprintf("no registry takes the name %q: it has capital letters", id),
+			"write the id and the folder in small letters"))
+	}
 	if version, ok := v.Root.Member("version").Str(); ok && !wholeVersion.MatchString(version) {
 		out = append(out, v.AtValue(v.Root.Member("version"), fmt.Sprintf("%q is no semantic version", version),
 			"write three numbers, such as 1.0.0"))
