@@ -141,7 +141,7 @@ func TestHostRules(t *testing.T) {
 		{"host network", image(`"runArgs": ["--network=host"]`), "SBX404"},
 		{"host network, old name", image(`"runArgs": ["--net", "host"]`), "SBX404"},
 		{"host processes", image(`"runArgs": ["--pid=host"]`), "SBX404"},
-		{"another network", image(`"runArgs": ["--network=project"]`), ""},
+		{"another network", image(`"runArgs": ["--network=project"]`), "SBX321"},
 
 		{"seccomp with a colon", image(`"securityOpt": ["seccomp:unconfined"]`), "SBX405"},
 		{"apparmor", image(`"securityOpt": ["apparmor=unconfined"]`), "SBX405"},

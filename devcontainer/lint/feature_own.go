@@ -16,13 +16,13 @@ import (
 	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
-// ownMistakes reports what is wrong in a Feature itself: its environment and entrypoint, which a builder and a shell read, its mounts,
-// its hooks and its script. The reference CLI was asked for each (0.89).
+// ownMistakes reports what is wrong in a Feature itself: its environment and entrypoint, which a builder and a shell read, its hooks
+// and its script. The reference CLI was asked for each (0.89).
 func ownMistakes(v *rule.View) []rule.Finding {
 	if v.Kind() == devcontainer.ConfigFile {
 		return append(usersOfInstalls(v), rootsHome(v)...)
 	}
-	return slices.Concat(environmentOfFeature(v), mountsOfFeature(v), hooksOfFeature(v), entrypointUnusable(v), booleansMistaken(v))
+	return slices.Concat(environmentOfFeature(v), hooksOfFeature(v), entrypointUnusable(v), booleansMistaken(v))
 }
 
 // environmentOfFeature reports variables of the CLI in texts that become ENV of a Dockerfile and a line of sh, and a PATH without
@@ -43,20 +43,6 @@ func environmentOfFeature(v *rule.View) (out []rule.Finding) {
 	}
 	if n := v.Root.Member("entrypoint"); strings.Contains(n.TextOr(""), "${containerEnv:") {
 		say(n, "sh reads the entrypoint, refuses ${containerEnv:…}, and the container ends", "write the path without variables")
-	}
-	return out
-}
-
-// mountsOfFeature reports mounts without a target, which the CLI gives to the engine as "undefined".
-func mountsOfFeature(v *rule.View) (out []rule.Finding) {
-	list := v.Root.Member("mounts")
-	if list == nil {
-		return nil
-	}
-	for _, n := range list.Elements {
-		if n.Kind == jsonc.Object && n.Member("target") == nil && len(n.Members) > 0 {
-			out = append(out, v.AtValue(n, "the engine refuses a mount without a target", `add "target", a path in the container`))
-		}
 	}
 	return out
 }

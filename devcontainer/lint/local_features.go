@@ -3,6 +3,7 @@ package lint
 import (
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/rights"
@@ -51,7 +52,7 @@ func (c *pass) addLocalFeatures() {
 		}
 		for _, f := range feature.sorted() {
 			switch {
-			case slices.Contains(aboutPublishing, f.Rule):
+			case slices.Contains(aboutPublishing, f.Rule) && strings.Count(f.Pointer, "/") < 2: // not about a part, such as a mount
 				continue
 			case f.Rule == "SBX201": // often left over from the older format of Features, and ignored
 				f.Severity = diag.SeverityWarning

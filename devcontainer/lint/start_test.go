@@ -112,7 +112,7 @@ func TestWhatDoesNotStart(t *testing.T) {
 			devcontainer.Memory{".devcontainer/devcontainer.json": `{"image": "node:24", "remoteUser": "vscode", "features": {"./x": {}}}`,
 				".devcontainer/x/devcontainer-feature.json": `{"id": "x", "version": "1.0.0"}`, ".devcontainer/x/install.sh": ""}, ""},
 		{"a volume with a path for its name", config(`"mounts": ["source=/tmp/x,target=/x"]`), `SBX310 "source=/tmp/x,target=/x"`},
-		{"another container's port", config(`"forwardPorts": ["db:5432"], "runArgs": ["--network=of-db"]`), ""},
+		{"another container's port", config(`"forwardPorts": ["db:5432"], "runArgs": ["--network=of-db"]`), `SBX321 "--network=of-db"`},
 
 		{"extensions outside of an editor", config(`"customizations": {"extensions": ["a.b"]}`), `SBX324 "extensions"`},
 		{"a slip in an editor's", config(`"customizations": {"vscode": {"extension": ["a.b"]}}`), `SBX324 "extension"`},

@@ -302,7 +302,7 @@ func hostUnknown(v *rule.View) (out []rule.Finding) {
 			return a.Flag == "add-host" && strings.HasPrefix(a.Value, desktopHost) || a.Flag == "network" && a.Value == "host"
 		})
 		for _, r := range v.Of(rights.Env, rights.SessionEnv) {
-			if r.Notation == rights.Property && strings.Contains(r.Value, desktopHost) && !known && v.Build == nil {
+			if r.Notation == rights.Property && r.Name != "DOCKER_HOST" && strings.Contains(r.Value, desktopHost) && !known && v.Build == nil {
 				return []rule.Finding{rule.AtRight(r, "on Linux and in Codespaces there is no "+desktopHost,
 					fmt.Sprintf(hint, `"runArgs": ["--add-host=host.docker.internal:host-gateway"]`))}
 			}
