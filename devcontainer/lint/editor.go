@@ -130,7 +130,8 @@ func jetbrainsUnread(v *rule.View, all *jsonc.Node) (out []rule.Finding) {
 	}
 	for _, n := range rights.Texts(all.Member("plugins")) {
 		if plainDigits.MatchString(n.Text) {
-			out = append(out, v.AtValue(n, fmt.Sprintf("%s is the number of a plugin's page, and no id", n.Text), "write the id, such as com.github.copilot"))
+			out = append(out, v.AtValue(n, fmt.Sprintf("%s is the number of a plugin's page, and no id", n.Text),
+				"write the id, such as com.github.copilot"))
 		}
 	}
 	return out

@@ -144,7 +144,7 @@ func usersOfInstalls(v *rule.View) (out []rule.Finding) {
 	all, _ := localInstalls(v)
 	for _, in := range all {
 		text := in.step.Source()
-		if strings.Contains(text, "useradd") || strings.Contains(text, "adduser") || strings.Contains(text, "id -u") || strings.Contains(text, "getent") {
+		if makesOrAsksUsers.MatchString(text) {
 			continue
 		}
 		for _, cmd := range in.step.Commands {
@@ -163,6 +163,9 @@ func usersOfInstalls(v *rule.View) (out []rule.Finding) {
 	}
 	return out
 }
+
+// makesOrAsksUsers matches scripts that may make the user, or do without.
+var makesOrAsksUsers = lazyregexp.New(`\b(useradd|adduser|getent)\b|\bid -u`)
 
 // userNamed returns the user to whom a command changes or gives a file.
 func userNamed(cmd *shell.Command) (w shell.Word, ok bool) {
@@ -209,8 +212,8 @@ func rootsHome(v *rule.View) (out []rule.Finding) {
 }
 
 // settingsInHome matches files and folders of a home that hold somebody's settings.
-var settingsInHome = lazyregexp.New(`^(~|\$HOME|\$\{HOME\})/(\.(bash|zsh)rc|\.(bash_|z)?profile|\.bash_aliases|\.zshenv|\.config|\.oh-my-zsh|\.vimrc|\.tmux|` +
-	`\.gitconfig|\.npmrc|\.local)(/|$)`)
+var settingsInHome = lazyregexp.New(`^(~|\$HOME|\$\{HOME\})/(\.(bash|zsh)rc|\.(bash_|z)?profile|\.bash_aliases|\.zshenv|\.config|` +
+	`\.oh-my-zsh|\.vimrc|\.tmux|\.gitconfig|\.npmrc|\.local)(/|$)`)
 
 // intoHome returns the file or folder of the settings of whoever runs a command, when that makes it or writes there.
 func intoHome(cmd *shell.Command) (w shell.Word, ok bool) {

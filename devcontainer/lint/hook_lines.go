@@ -156,7 +156,8 @@ func (p *programs) withoutGit(v *rule.View, cmd *shell.Command) (f rule.Finding)
 		return f
 	}
 	if why := gitNeeded(v, folder, cmd); why != "" {
-		f = rule.Finding{Message: fmt.Sprintf("%s, and %s has no git", why, p.image), Hint: "install git in a Dockerfile, or take the image without slim"}
+		f = rule.Finding{Message: fmt.Sprintf("%s, and %s has no git", why, p.image),
+			Hint: "install git in a Dockerfile, or take the image without slim"}
 		if !p.known.Asked() || cmd.OnFailure == shell.Unheard {
 			f.Severity = diag.SeverityWarning
 		}

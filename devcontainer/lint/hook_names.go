@@ -96,7 +96,7 @@ func namedMissing(v *rule.View, folder string, cmd *shell.Command) rule.Finding 
 		if best := nearest(path.Base(full), v.Tree.List(path.Dir(full))); best != "" {
 			hint = fmt.Sprintf("did you mean %q?", path.Join(path.Dir(w.Text), best))
 		}
-		return rule.Finding{Severity: diag.SeverityWarning, Message: fmt.Sprintf("there is no %s", strings.TrimPrefix(path.Clean(w.Text), "./")), Hint: hint}
+		return rule.Finding{Severity: diag.SeverityWarning, Message: fmt.Sprintf("there is no %s", path.Clean(w.Text)), Hint: hint}
 	}
 	return rule.Finding{}
 }
@@ -182,7 +182,7 @@ func tables(header string) func(text, file string) ([]string, bool) {
 				}
 			}
 		}
-		return names, !strings.Contains(text, "dynamic") || !strings.Contains(text, "optional-dependencies\"") || header != "[project.optional-dependencies]"
+		return names, !strings.Contains(text, `"optional-dependencies"`) // a build's own program says them
 	}
 }
 

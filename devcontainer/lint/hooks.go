@@ -138,7 +138,8 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 func makesNoFile(cmd *shell.Command) bool {
 	words := cmd.Operands()
 	installs := len(words) == 0 || slices.Contains([]string{"install", "ci", "i", "config", "enable"}, words[0].Text)
-	return len(cmd.Files) == 0 && (cmd.Is("npm", "yarn", "pnpm", "pip", "pip3", "git", "corepack", "composer", "poetry", "bundle", "uv") && installs ||
+	return len(cmd.Files) == 0 && (cmd.Is("npm", "yarn", "pnpm", "pip", "pip3", "git", "corepack", "composer", "poetry",
+		"bundle", "uv") && installs ||
 		cmd.Is("sudo", "apt-get", "apt", "apk", "echo", "chown", "chmod", "export", "set", "true", "printf", "useradd"))
 }
 

@@ -21,7 +21,8 @@ var onLoopback = []struct {
 	setting string             // variables that say it, or files of the folder
 	hint    string
 }{
-	{lazyregexp.New(`^(python3? (-\S+ )*)?(\./)?manage\.py runserver( |$)`), lazyregexp.New(`runserver (\S+ )*\S*:\d`), "", "runserver 0.0.0.0:8000"},
+	{lazyregexp.New(`^(python3? (-\S+ )*)?(\./)?manage\.py runserver( |$)`), lazyregexp.New(`runserver (\S+ )*\S*:\d`), "",
+		"runserver 0.0.0.0:8000"},
 	{lazyregexp.New(`^(python3? -m )?flask (\S+ )*run( |$)`), lazyregexp.New(`-h|--host`), "FLASK_RUN_HOST", "--host 0.0.0.0"},
 	{lazyregexp.New(`^(python3? -m )?uvicorn `), lazyregexp.New(`--host|--uds|--fd`), "UVICORN_HOST", "--host 0.0.0.0"},
 	{lazyregexp.New(`^fastapi dev( |$)`), lazyregexp.New(`--host`), "", "--host 0.0.0.0"},
@@ -29,8 +30,8 @@ var onLoopback = []struct {
 	{lazyregexp.New(`^(bundle exec )?(\./)?(bin/)?rails (s|server)( |$)`), lazyregexp.New(`-b|--binding`), "BINDING HOST", "-b 0.0.0.0"},
 	{lazyregexp.New(`^php artisan serve( |$)`), lazyregexp.New(`--host`), "SERVER_HOST", "--host=0.0.0.0"},
 	{lazyregexp.New(`^php -S (localhost|127)`), lazyregexp.New(`0\.0\.0\.0`), "", "php -S 0.0.0.0:8000"},
-	{lazyregexp.New(`^(npx )?vite( dev| serve)?( -|$)`), lazyregexp.New(`--host`), "vite.config.ts vite.config.js vite.config.mts vite.config.mjs",
-		"--host"},
+	{lazyregexp.New(`^(npx )?vite( dev| serve)?( -|$)`), lazyregexp.New(`--host`),
+		"vite.config.ts vite.config.js vite.config.mts vite.config.mjs", "--host"},
 	{lazyregexp.New(`^(npx )?ng serve( |$)`), lazyregexp.New(`--host`), "angular.json", "--host 0.0.0.0"},
 	{lazyregexp.New(`^(npx )?astro dev( |$)`), lazyregexp.New(`--host`), "astro.config.mjs astro.config.ts astro.config.js", "--host"},
 	{lazyregexp.New(`^hugo (serve|server)( |$)`), lazyregexp.New(`--bind`), "", "--bind 0.0.0.0"},

@@ -443,8 +443,8 @@ var ofFeatures = map[string]string{"node": "node npm npx yarn pnpm", "python": "
 	"oryx": "dotnet python python3 pip pip3 node npm", "anaconda": "conda mamba python python3 pip pip3"}
 
 // askedOfFeatures are programs that no package brings on the way to another.
-var askedOfFeatures = strings.Fields("poetry uv pipenv pre-commit terraform kubectl helm aws az gcloud gh just bun deno conda mamba dotnet " +
-	"composer cargo gradle mvn bundle")
+var askedOfFeatures = strings.Fields("poetry uv pipenv pre-commit terraform kubectl helm aws az gcloud gh just bun deno conda mamba " +
+	"dotnet composer cargo gradle mvn bundle")
 
 // broughtByFeatures takes note of what the Features bring, and reports whether that may be any program.
 func (p *programs) broughtByFeatures(v *rule.View) (any bool) {

@@ -113,8 +113,9 @@ func projectCovered(v *rule.View) (out []rule.Finding) {
 			item, ok := strings.CutPrefix(strings.TrimSpace(line), "- ")
 			parts := compose.SplitVolume(strings.Trim(strings.TrimSpace(item), `"'`))
 			if ok && len(parts) > 1 && strings.HasPrefix(parts[0], ".") && path.Clean(parts[1]) == path.Clean(m.target) {
-				out = append(out, rule.AtCompose(n, fmt.Sprintf("this volume takes the place of %s, mounted at %s above, so its files are not there", parts[0],
-					m.target), "keep one of the two"))
+				out = append(out, rule.AtCompose(n,
+					fmt.Sprintf("this volume takes the place of %s, mounted at %s above, so its files are not there", parts[0], m.target),
+					"keep one of the two"))
 				break
 			}
 		}
@@ -131,8 +132,8 @@ func bothForms(s *compose.Service, all []compose.Variable) (f rule.Finding) {
 		}
 		at := slices.IndexFunc(all, func(o compose.Variable) bool { return o.Name == plain && o.Set && o.Value != "" })
 		if at >= 0 && len(plain) > 0 {
-			return rule.AtCompose(variable.Node, fmt.Sprintf("the image refuses both %s and %s, so the service %s ends at once", plain, variable.Name, s.Name),
-				"keep one of the two")
+			return rule.AtCompose(variable.Node, fmt.Sprintf("the image refuses both %s and %s, so the service %s ends at once", plain,
+				variable.Name, s.Name), "keep one of the two")
 		}
 	}
 	return f
@@ -197,7 +198,8 @@ func envMistakes(v *rule.View) (out []rule.Finding) {
 				"write "+strings.Replace(spacedOption.FindString(r.Value), " ", "=", 1)))
 		case r.Name == "GOROOT" && r.Notation == rights.Property && tool == "go" && asItIs(v) && path.Clean(r.Value) != "/usr/local/go" &&
 			!strings.Contains(r.Value, "$"):
-			out = append(out, rule.AtRight(r, fmt.Sprintf("Go is in /usr/local/go of %s, and finds nothing elsewhere", v.BaseImage()), "leave it out"))
+			out = append(out, rule.AtRight(r, fmt.Sprintf("Go is in /usr/local/go of %s, and finds nothing elsewhere", v.BaseImage()),
+				"leave it out"))
 		case r.Name == "JAVA_HOME" && r.Notation == rights.Property && tool == "java" && image.ForDevContainers() && asItIs(v) &&
 			systemsJava.MatchString(r.Value):
 			out = append(out, rule.AtRight(r, fmt.Sprintf("%s has no Java of the system there", v.BaseImage()),

@@ -25,7 +25,8 @@ type demand struct {
 
 // met reports whether a version, as far as it is said, may be what is asked for.
 func (d demand) met(has baseimage.Number) bool {
-	return has.Compare(d.least) >= 0 && (d.below == nil || has.Compare(d.below) <= 0 && !slices.Equal(has[:min(len(has), len(d.below))], d.below))
+	above := d.below != nil && (has.Compare(d.below) > 0 || slices.Equal(has[:min(len(has), len(d.below))], d.below))
+	return has.Compare(d.least) >= 0 && !above
 }
 
 // choosyTool is a language whose commands ask for its version.
@@ -44,8 +45,10 @@ var choosy = []choosyTool{
 	{"python", lazyregexp.New(`^(pip3?|python3? -m pip) install (.* )?(-e |--editable )?\.(\[|/?$)|^(poetry|pdm) install`), pythonDemand,
 		"pyenv conda deadsnakes python3. uv"},
 	{"node", lazyregexp.New(`^yarn( install| add|$| --)`), nodeDemand, "nvm fnm volta nodejs nodesource ignore-engines corepack"},
-	{"dotnet", lazyregexp.New(`^dotnet (restore|build|test|run|tool|workload|format|publish|watch)`), dotnetDemand, "dotnet-install dotnet-sdk"},
-	{"java", lazyregexp.New(`^(mvnw?|\./mvnw) (.* )?(compile|package|install|verify|test|test-compile)( |$)`), javaDemand, "jdk sdk toolchain"},
+	{"dotnet", lazyregexp.New(`^dotnet (restore|build|test|run|tool|workload|format|publish|watch)`), dotnetDemand,
+		"dotnet-install dotnet-sdk"},
+	{"java", lazyregexp.New(`^(mvnw?|\./mvnw) (.* )?(compile|package|install|verify|test|test-compile)( |$)`), javaDemand,
+		"jdk sdk toolchain"},
 	{"php", lazyregexp.New(`^composer (install|update|require)`), phpDemand, "ignore-platform ondrej php8"},
 	{"rust", lazyregexp.New(`^cargo (build|check|test|run|clippy|doc|install --path)`), rustDemand, "rustup toolchain"},
 	{"elixir", lazyregexp.New(`^mix (compile|test|setup|ecto|phx)`), elixirDemand, "kiex"},
@@ -90,8 +93,8 @@ func versionRefused(v *rule.View, folder, tool, from string, has baseimage.Numbe
 }
 
 // languageNames are the languages as people write them.
-var languageNames = map[string]string{"go": "Go", "ruby": "Ruby", "python": "Python", "node": "Node.js", "dotnet": "the .NET SDK", "java": "Java",
-	"php": "PHP", "rust": "Rust", "elixir": "Elixir"}
+var languageNames = map[string]string{"go": "Go", "ruby": "Ruby", "python": "Python", "node": "Node.js", "dotnet": "the .NET SDK",
+	"java": "Java", "php": "PHP", "rust": "Rust", "elixir": "Elixir"}
 
 // folderBefore returns the folder to which a hook goes in front of a command with cd, when it does.
 func folderBefore(h *hookReading, cmd *shell.Command) (to string, moved bool) {
@@ -295,8 +298,8 @@ func phpDemand(v *rule.View, folder string) demand {
 }
 
 // notInPHP are extensions that Docker's image php has not, nor Microsoft's (their Dockerfiles, November 2026).
-var notInPHP = strings.Fields("intl zip gd pdo_mysql mysqli pdo_pgsql pgsql redis imagick bcmath soap sockets exif pcntl gmp xsl ldap amqp " +
-	"mongodb apcu calendar gettext")
+var notInPHP = strings.Fields("intl zip gd pdo_mysql mysqli pdo_pgsql pgsql redis imagick bcmath soap sockets exif pcntl gmp xsl ldap " +
+	"amqp mongodb apcu calendar gettext")
 
 // extensionsMissing reports composer install where composer.json requires an extension that the image has not.
 func extensionsMissing(h *hookReading, cmd *shell.Command) (f rule.Finding) {

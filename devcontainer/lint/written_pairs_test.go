@@ -89,7 +89,8 @@ var writtenPairs = []pair{
 	{"switch of a Feature in words", `warning SBX325 "yes"`,
 		imaged("debian:13", `, "features": {"ghcr.io/devcontainers/features/common-utils:2": {"installZsh":
 		"yes"}}`),
-		imaged("debian:13", `, "features": {"ghcr.io/devcontainers/features/common-utils:2": {"installZsh": "false", "username": "yes"}}, "remoteUser": "yes"`)},
+		imaged("debian:13", `, "features": {"ghcr.io/devcontainers/features/common-utils:2": {"installZsh": "false", "username": "yes"}},
+		"remoteUser": "yes"`)},
 	// Files that are not there.
 	{"example to copy", `error SBX318 "cp`, imaged("debian:13", `, "postCreateCommand": "cp .env.example .env"`) + readme,
 		imaged("debian:13", `, "postCreateCommand": "cp .env.example .env"`) + "\n-- .env.example --\n"},
