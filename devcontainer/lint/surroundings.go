@@ -165,7 +165,7 @@ func givenTwice(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
-// readOnlyService reports a dev container's service whose files nobody can write: the editor installs its server there.
+// readOnlyService reports a dev container's service with read_only: the editor installs its server among those files.
 func readOnlyService(v *rule.View) []rule.Finding {
 	dev := v.Composed.Dev()
 	if dev == nil || !v.ByCompose() {
