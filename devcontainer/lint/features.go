@@ -103,8 +103,10 @@ func afterFeatures(v *rule.View, list []jsonc.Member) (out []rule.Finding) {
 		}
 		user := m.Value.Member("username").TextOr("")
 		named := v.NamedUser() != nil || len(v.Of(rights.User, rights.Session)) > 0
-		asked := name == "common-utils" && user != "" && !slices.Contains([]string{"automatic", "auto", "none", "root"}, user)
-		if asked && !named && known && image.Official() && v.Build == nil && !v.ByCompose() && !strings.Contains(user, "$") {
+		asked := name == "common-utils" && user != "" && !slices.Contains([]string{"automatic", "auto", "none", "root"}, user) &&
+			!strings.Contains(user, "$")
+		asRoot := !named && known && image.Official() && v.Build == nil && !v.ByCompose()
+		if asked && asRoot {
 			out = append(out, v.AtName(m, fmt.Sprintf("common-utils makes the user %s, and root works in the container all the same", user),
 				fmt.Sprintf(`add "remoteUser": %q`, user)))
 		}

@@ -23,7 +23,8 @@ func clonedIntoProject(h *hookReading, cmd *shell.Command) rule.Finding {
 	into := cmd.Is("git") && len(words) > 2 && words[0].Text == "clone" && words[len(words)-1].Text == "."
 	folder, known := workspaceOnHost(h.v)
 	_, moved := folderBefore(h, cmd)
-	if !into || moved || !h.inside() || !known || h.v.Tree == nil || len(h.v.Tree.List(folder)) == 0 {
+	here := known && !moved && h.inside() && h.v.Tree != nil
+	if !into || !here || len(h.v.Tree.List(folder)) == 0 {
 		return rule.Finding{}
 	}
 	return rule.Finding{Message: "git clone refuses the folder that is opened: it is not empty", Hint: "name another folder"}
@@ -36,8 +37,9 @@ var ofRepository = lazyregexp.New(`^(pre-commit (install|run)|git (submodule|con
 func repositoryElsewhere(h *hookReading, cmd *shell.Command) rule.Finding {
 	own := rights.ParseMount(h.v.Root.Member("workspaceMount").TextOr(""))
 	below, partly := strings.CutPrefix(own.Source, "${localWorkspaceFolder}/")
-	if !h.inside() || !partly || path.Clean(below) == "." || h.v.ByCompose() || h.v.Tree == nil ||
-		!ofRepository.MatchString(joinedWords(cmd)) || strings.Contains(h.node.Text, "git init") {
+	partly = partly && path.Clean(below) != "." && !h.v.ByCompose() && h.v.Tree != nil
+	asks := partly && h.inside() && ofRepository.MatchString(joinedWords(cmd))
+	if !asks || strings.Contains(h.node.Text, "git init") {
 		return rule.Finding{}
 	}
 	brought := slices.ContainsFunc(h.v.Mounts(), func(r rights.Right) bool { return strings.Contains(r.Mount.Target, ".git") })

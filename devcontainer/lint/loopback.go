@@ -40,6 +40,9 @@ var onLoopback = []struct {
 	{lazyregexp.New(`^jupyter[ -](lab|notebook)( |$)`), lazyregexp.New(`--ip|ServerApp`), "", "--ip 0.0.0.0"},
 }
 
+// tells matches the file of a server's settings that may say where it listens.
+var tells = lazyregexp.New(`(?i)host|addr|bind`)
+
 // heardInside says with what a server would be heard outside of its container; "" when a line starts none of them, or tells it where
 // to listen. is reports whether a variable is set, and folder is where files may say it, "" = not known.
 func heardInside(v *rule.View, folder, line string, is func(string) bool) string {
@@ -48,9 +51,7 @@ func heardInside(v *rule.View, folder, line string, is func(string) bool) string
 			continue
 		}
 		for _, name := range strings.Fields(s.setting) {
-			file := strings.Contains(name, ".")
-			if !file && is(name) || file && (folder == "" || strings.Contains(strings.ToLower(textIn(v, folder, name)), "host") ||
-				strings.Contains(textIn(v, folder, name), "addr") || strings.Contains(textIn(v, folder, name), "bind")) {
+			if file := strings.Contains(name, "."); !file && is(name) || file && (folder == "" || tells.MatchString(textIn(v, folder, name))) {
 				return ""
 			}
 		}
@@ -76,8 +77,8 @@ func unheardServers(v *rule.View) (out []rule.Finding) {
 	}
 	for _, s := range append([]*compose.Service{dev}, neighbours(v)...) {
 		command := s.Get("command")
-		if s == dev && v.Root.Member("overrideCommand").Is(true) || s.Get("ports") == nil || command == nil || s.Get("network_mode") != nil ||
-			s.Get("entrypoint") != nil {
+		other := s == dev && v.Root.Member("overrideCommand").Is(true) || s.Get("network_mode") != nil || s.Get("entrypoint") != nil
+		if other || s.Get("ports") == nil || command == nil {
 			continue
 		}
 		is := func(name string) bool {

@@ -185,23 +185,23 @@ func readOnlyService(v *rule.View) []rule.Finding {
 func envMistakes(v *rule.View) (out []rule.Finding) {
 	tool, _ := baseimage.Version(v.BaseImage())
 	image, _ := baseimage.Of(v.BaseImage())
+	lists := []string{"PATH", "PYTHONPATH", "NODE_PATH"}
 	for _, r := range v.Of(rights.Env, rights.SessionEnv) {
 		if !r.Own() || r.Value == "" || r.Notation == rights.Label {
 			continue
 		}
+		ours := r.Notation == rights.Property && !strings.Contains(r.Value, "$") && asItIs(v)
 		switch {
-		case (r.Name == "PATH" || r.Name == "PYTHONPATH" || r.Name == "NODE_PATH") && semicolon.MatchString(r.Value):
+		case slices.Contains(lists, r.Name) && semicolon.MatchString(r.Value):
 			out = append(out, rule.AtRight(r, fmt.Sprintf("%s has a semicolon, which is a part of a folder's name here", r.Name),
 				"write a colon between two folders"))
 		case r.Name == "NODE_OPTIONS" && spacedOption.MatchString(r.Value):
 			out = append(out, rule.AtRight(r, "node takes a value in NODE_OPTIONS only behind =, and does not start",
 				"write "+strings.Replace(spacedOption.FindString(r.Value), " ", "=", 1)))
-		case r.Name == "GOROOT" && r.Notation == rights.Property && tool == "go" && asItIs(v) && path.Clean(r.Value) != "/usr/local/go" &&
-			!strings.Contains(r.Value, "$"):
+		case r.Name == "GOROOT" && ours && tool == "go" && path.Clean(r.Value) != "/usr/local/go":
 			out = append(out, rule.AtRight(r, fmt.Sprintf("Go is in /usr/local/go of %s, and finds nothing elsewhere", v.BaseImage()),
 				"leave it out"))
-		case r.Name == "JAVA_HOME" && r.Notation == rights.Property && tool == "java" && image.ForDevContainers() && asItIs(v) &&
-			systemsJava.MatchString(r.Value):
+		case r.Name == "JAVA_HOME" && ours && image.ForDevContainers() && tool == "java" && systemsJava.MatchString(r.Value):
 			out = append(out, rule.AtRight(r, fmt.Sprintf("%s has no Java of the system there", v.BaseImage()),
 				"leave it out: the image sets it to /usr/local/sdkman/candidates/java/current"))
 		}

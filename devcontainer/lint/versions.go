@@ -305,8 +305,8 @@ var notInPHP = strings.Fields("intl zip gd pdo_mysql mysqli pdo_pgsql pgsql redi
 func extensionsMissing(h *hookReading, cmd *shell.Command) (f rule.Finding) {
 	tool, _ := baseimage.Version(h.v.BaseImage())
 	folder, known := workspaceOnHost(h.v)
-	if !cmd.Is("composer") || !h.inside() || tool != "php" || !h.asItIs || !known || h.v.Tree == nil || len(cmd.Operands()) == 0 ||
-		cmd.Operands()[0].Text != "install" {
+	installs := h.inside() && strings.HasPrefix(joinedWords(cmd), "composer install")
+	if !installs || !known || tool != "php" || !h.asItIs {
 		return f
 	}
 	if anotherVersion(h.v, "php", "ignore-platform docker-php-ext install-php-extensions pecl apt-get") {
