@@ -123,7 +123,7 @@ var (
 	onDebian = strings.Fields("curl wget git unzip zip jq make cmake gcc g++ python python3 pip pip3 node npm npx yarn pnpm zsh vim " +
 		"nano gpg docker docker-compose poetry uv pipenv locale-gen pipx corepack " +
 		"rsync lsb_release add-apt-repository ruby gem bundle php composer go cargo rustc rustup java javac mvn gradle psql mysql tree " +
-		"htop ping ifconfig " + ofTheirOwn)
+		"htop ping ifconfig xz bzip2 " + ofTheirOwn)
 	onAlpine = strings.Fields("curl git zip jq make cmake gcc g++ python python3 pip pip3 node npm npx yarn pnpm bash zsh nano gpg " +
 		"docker docker-compose poetry uv pipenv locale-gen pipx corepack " +
 		"rsync lsb_release " +
@@ -144,23 +144,26 @@ var language = map[string]struct {
 }{
 	"node":   {has: "node npm npx yarn corepack", base: "full", user: "node"},
 	"python": {has: "python python3 pip pip3", base: "full"},
-	"golang": {has: "go git", base: "scm", more: "gcc g++ make"},
+	"golang": {has: "go git", base: "scm", more: "gcc g++ make xz bzip2"},
 	"rust":   {has: "cargo rustc rustup gcc", base: "full"},
 	"ruby":   {has: "ruby gem bundle", base: "full"},
-	"php":    {has: "php curl", more: "gcc g++ make"},
+	"php":    {has: "php curl", more: "gcc g++ make xz bzip2"},
 	"gcc":    {has: "gcc g++", base: "full"},
 }
 
-// varied are official images whose distribution the tag does not surely say: only that they are official is known.
-var varied = []string{"eclipse-temurin", "openjdk", "maven", "scratch"}
+// varied are official images whose distribution the tag does not surely say: only that they are official is known, and the
+// programs that none of their variants has.
+var varied = map[string]string{"eclipse-temurin": "mvn gradle", "openjdk": "mvn gradle", "maven": "gradle", "gradle": "mvn", "scratch": ""}
 
 // ofBase are the programs that the variants of buildpack-deps bring. Mercurial brings a Python.
 var ofBase = map[string]string{"": "", "scm": "curl wget git gpg python python3",
-	"full": "curl wget git gpg python python3 unzip make gcc g++ mysql"}
+	"full": "curl wget git gpg python python3 unzip make gcc g++ mysql xz bzip2"}
 
 var (
-	debianTag   = lazyregexp.New(`^(1\d|buster|bullseye|bookworm|trixie|forky|(old)?stable|testing|unstable|sid|latest)?([.-].*)?$`)
-	ubuntuTag   = lazyregexp.New(`^((1[89]|2\d)\.\d\d|bionic|focal|jammy|noble|plucky|questing|resolute|latest|rolling|devel)?(-.*)?$`)
+	debianTag = lazyregexp.New(`^(1\d|buster|bullseye|bookworm|trixie|forky|(old)?stable|testing|unstable|sid|latest)?([.-].*)?$`)
+	ubuntuTag = lazyregexp.New(`^((1[89]|2\d)\.\d\d|bionic|focal|jammy|noble|plucky|questing|resolute|latest|rolling|devel)?(-.*)?$`)
+	// minimal matches the images of Red Hat and its relatives that have microdnf alone.
+	minimal     = lazyregexp.New(`^(registry\.(access\.)?redhat\.(com|io)/|redhat/|almalinux|rockylinux).*(\d|ubi)-minimal`)
 	number      = lazyregexp.New(`^\d+(\.\d\d)?`)
 	alpineMinor = lazyregexp.New(`^\d+`)
 	// withUser are the tags of Ubuntu that have the user ubuntu: since 23.04.
@@ -222,6 +225,10 @@ func find(image string) (known Image, ok bool) {
 	switch {
 	case strings.Contains(image, "$") || isWindows(tag) || tag == "" && strings.Contains(image, "@"):
 		return Image{}, false // by a digest alone it may be any variant
+	case name == "nvidia/cuda" && (strings.Contains(tag, "-base") || strings.Contains(tag, "-runtime")):
+		return Image{lacks: []string{"nvcc"}}, true
+	case minimal.MatchString(image):
+		return Image{Family: RedHat, lacks: []string{"dnf", "yum"}}, true
 	case microsoft(name) != "":
 		return forDevContainers(microsoft(name), tag, strings.Contains(name, "/vscode/"))
 	case strings.Contains(name, "/"):
@@ -252,8 +259,12 @@ func find(image string) (known Image, ok bool) {
 		known.Family = RedHat
 		return known, true
 	}
-	if slices.Contains(varied, name) {
-		return Image{name: name}, true
+	if lacks, ok := varied[name]; ok {
+		known = Image{name: name, lacks: strings.Fields(lacks)}
+		if strings.Contains(tag, "jre") {
+			known.lacks = append(known.lacks, "javac")
+		}
+		return known, true
 	}
 	return forLanguage(known, name, tag)
 }

@@ -14,16 +14,22 @@ var (
 	variantFirst = lazyregexp.New(`^(bookworm|bullseye|buster|trixie|slim|alpine)-(\d[\d.]*)$`)
 	plainNumber  = lazyregexp.New(`^\d+(\.\d+)*$`)
 	alpineNumber = lazyregexp.New(`^(3(\.\d+)*|2\.[67]|\d{8})$`)
+	twoNumbers   = lazyregexp.New(`^\d+\.\d+-`)
 	ubuntuMonth  = lazyregexp.New(`^\d\d\.(04|10)$`)
 )
 
 // NoSuchTag says why an official image certainly has no such tag, "" when it may have it, and what to write.
 func NoSuchTag(image string) (why, hint string) {
 	name, tag := split(image)
-	if tag == "" || strings.ContainsAny(image, "$@") {
+	if strings.ContainsAny(image, "$@") || tag == "" && name != "nvidia/cuda" {
 		return "", ""
 	}
 	switch {
+	case name == "nvidia/cuda" && (tag == "" || tag == "latest"):
+		return "nvidia/cuda has no tag latest", "write a version and a system, such as nvidia/cuda:12.6.3-devel-ubuntu24.04"
+	case name == "nvidia/cuda" && twoNumbers.MatchString(tag):
+		return fmt.Sprintf("NVIDIA took %s away: the tags that are left have a version of three numbers", image),
+			"write a version that is there, such as 11.8.0 or 12.6.3"
 	case slices.Contains(languageTags, name):
 		for _, of := range ubuntuNames {
 			if slices.Contains(strings.Split(tag, "-"), of) {

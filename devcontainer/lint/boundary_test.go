@@ -260,8 +260,8 @@ func TestComposeFromElsewhere(t *testing.T) {
 				`"/", "overrideCommand": true}`,
 			".devcontainer/c.yaml":                c.text,
 			".devcontainer/more.yaml":             "services: {}\n",
-			".devcontainer/Dockerfile":            "FROM debian:13\nRUN useradd dev\nUSER dev\n",
-			".devcontainer/github.com/Dockerfile": "FROM debian:13\nRUN useradd dev\nUSER dev\n",
+			".devcontainer/Dockerfile":            "FROM debian:13\nRUN useradd -m dev\nUSER dev\n",
+			".devcontainer/github.com/Dockerfile": "FROM debian:13\nRUN useradd -m dev\nUSER dev\n",
 		}
 		if got := ids(t, tree); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.text, got, c.want)
@@ -272,7 +272,7 @@ func TestComposeFromElsewhere(t *testing.T) {
 // Programs of others that read the Dockerfile, and images that files are taken
 // from.
 func TestWhatABuildRunsAndTakes(t *testing.T) {
-	const rest = "FROM debian:13\nRUN useradd dev\nUSER dev\n"
+	const rest = "FROM debian:13\nRUN useradd -m dev\nUSER dev\n"
 	for _, c := range []struct{ file, more, want string }{
 		{"# syntax=docker/dockerfile:1\n" + rest, "}", ""},
 		{"# syntax=docker.io/docker/dockerfile:1.7-labs\n" + rest, "}", ""},

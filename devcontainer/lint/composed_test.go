@@ -103,7 +103,7 @@ func TestComposeFilesTogether(t *testing.T) {
 func TestComposeTargetMissing(t *testing.T) {
 	tree := composeProject("")
 	tree[".devcontainer/compose.yaml"] = "services:\n  app:\n    build: {context: ., target: agnet}\n"
-	tree[".devcontainer/Dockerfile"] = "FROM debian:13 AS agent\nRUN useradd x\nUSER x\n"
+	tree[".devcontainer/Dockerfile"] = "FROM debian:13 AS agent\nRUN useradd -m x\nUSER x\n"
 	if got := marked(t, tree, false); got != "SBX712 agnet" {
 		t.Error(got)
 	}

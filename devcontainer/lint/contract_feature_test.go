@@ -138,12 +138,12 @@ func TestTheFeatureWithCompose(t *testing.T) {
 	tree := devcontainer.Memory{
 		".devcontainer/devcontainer.json": `{"build": {"dockerfile": "Dockerfile"}, "remoteUser": "dev", "features": {"` + featureName + `": {}},
 			"mounts": ["type=bind,source=${localWorkspaceFolder}/.devcontainer,target=${containerWorkspaceFolder}/.devcontainer,readonly"]}`,
-		".devcontainer/Dockerfile": "FROM debian:13\nRUN useradd dev\nUSER dev\n",
+		".devcontainer/Dockerfile": "FROM debian:13\nRUN useradd -m dev\nUSER dev\n",
 	}
 	if got := marked(t, tree, false); got != "SBX821 USER dev" {
 		t.Error(got)
 	}
-	tree[".devcontainer/Dockerfile"] = "FROM debian:13\nRUN useradd dev\n"
+	tree[".devcontainer/Dockerfile"] = "FROM debian:13\nRUN useradd -m dev\n"
 	if got := marked(t, tree, false); got != "" {
 		t.Error(got)
 	}

@@ -166,6 +166,10 @@ func takenMessage(image, by, what string, cmd *shell.Command) string {
 	return fmt.Sprintf("a step above makes %s already, and %s fails", what, cmd.Name())
 }
 
+// ofRootAlone are programs that change the system.
+var ofRootAlone = strings.Fields("useradd groupadd usermod groupmod userdel adduser addgroup chpasswd locale-gen update-locale " +
+	"update-ca-certificates update-alternatives ldconfig a2enmod docker-php-ext-install docker-php-ext-enable add-apt-repository")
+
 // needsRoot says which command of root's a command is; "" when any user may run it.
 func needsRoot(cmd *shell.Command) string {
 	if _, asks := cmd.Flag("-s", "--simulate", "--dry-run", "--root", "-p", "--help", "--version", "--print-uris",
@@ -179,7 +183,7 @@ func needsRoot(cmd *shell.Command) string {
 	case installs, aptUpdate(cmd), cmd.Is("apk") && len(words) > 0 && slices.Contains([]string{"add", "del", "update", "upgrade"},
 		words[0].Text):
 		return cmd.Name() + " " + words[0].Text
-	case cmd.Is("useradd", "groupadd", "usermod", "groupmod", "userdel", "adduser", "addgroup", "chpasswd"):
+	case cmd.Is(ofRootAlone...), cmd.Is("dpkg") && hasFlag(cmd, "-i", "--install"):
 		return cmd.Name()
 	}
 	return ""
@@ -229,7 +233,7 @@ func rootNeeded(v *rule.View) (out []rule.Finding) {
 			}
 		}
 	}
-	return slices.Concat(out, rootNeededInHooks(v), hookMeanings(v, writtenByUser))
+	return slices.Concat(out, writesForRoot(v), rootNeededInHooks(v), hookMeanings(v, writtenByUser))
 }
 
 // setsPrefix reports whether a step may give npm another folder for what all have, or that folder to the user.

@@ -133,6 +133,7 @@ func unsetArguments(v *rule.View) (out []rule.Finding) {
 				out = append(out, f)
 			}
 		}
+		out = append(out, unsetPlatform(v, s, before)...)
 		out = append(out, undeclaredInStage(v, s, before, own)...)
 		out = append(out, emptyUsers(v, s, before)...)
 	}
@@ -180,9 +181,14 @@ func undeclaredInStage(v *rule.View, s *dockerfile.Stage, before map[string]bool
 	stages map[*dockerfile.Stage]map[string]bool) (out []rule.Finding) {
 	own, said := map[string]bool{}, map[string]bool{}
 	stages[s] = own
+	var elsewhere map[string]*dockerfile.Stage
+	if image, _ := baseimage.Of(s.Base().Image); image.Official() && image.Family != "" && s.Base().Known { // others may set any
+		elsewhere = rule.Once(v, "arguments of stages", argumentsOfStages)
+	}
 	for _, i := range s.Instructions {
 		declare(own, i)
-		if len(before) == 0 || !slices.Contains([]string{"RUN", "ENV", "COPY", "ADD", "WORKDIR", "USER", "LABEL"}, i.Name) {
+		declaredAnywhere := len(before) > 0 || len(elsewhere) > 0
+		if !declaredAnywhere || !slices.Contains([]string{"RUN", "ENV", "COPY", "ADD", "WORKDIR", "USER", "LABEL"}, i.Name) {
 			continue
 		}
 		for _, m := range argumentName.FindAllStringSubmatchIndex(i.Source(), -1) {
@@ -190,14 +196,69 @@ func undeclaredInStage(v *rule.View, s *dockerfile.Stage, before map[string]bool
 			assigned := strings.Contains(i.Source(), name+"=") || strings.Contains(i.Source(), "for "+name) ||
 				strings.Contains(i.Source(), "read ")
 			escaped := m[0] > 0 && i.Source()[m[0]-1] == '\\'
-			lost := before[name] && !own[name] && !inherited(s, name, stages)
+			ofOther := !before[name] && elsewhere[name] != nil && !setByImages.MatchString(name)
+			lost := (before[name] || ofOther) && !own[name] && !inherited(s, name, stages)
 			if !lost || said[name] || m[4] >= 0 || assigned || escaped {
 				continue
 			}
 			said[name] = true
-			out = append(out, v.AtDockerfile(i.Start+m[0], i.Start+m[3],
-				fmt.Sprintf("%s is empty here: its ARG stands in front of FROM", name),
-				fmt.Sprintf("write ARG %s once more, behind FROM", name)))
+			f := v.AtDockerfile(i.Start+m[0], i.Start+m[3], fmt.Sprintf("%s is empty here: its ARG stands in front of FROM", name),
+				fmt.Sprintf("write ARG %s once more, behind FROM", name))
+			if ofOther {
+				f.Message = fmt.Sprintf("%s is empty here: its ARG belongs to another stage", name)
+			}
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// setByImages matches variables that images for languages set.
+var setByImages = lazyregexp.New(`^(NODE|YARN|PYTHON|GOLANG|RUBY|PHP|RUST|JAVA|GEM|BUNDLE|CARGO|RUSTUP|GPG|LANG|PATH|HOME|USER|` +
+	`HOSTNAME|PWD|UID|IFS|OPTARG|REPLY|RANDOM|SHELL)(_|$)`)
+
+// argumentsOfStages returns the arguments that stages declare without ENV, each with the first stage that does.
+func argumentsOfStages(v *rule.View) map[string]*dockerfile.Stage {
+	out := map[string]*dockerfile.Stage{}
+	if len(v.Build.File.Stages) < 2 {
+		return nil
+	}
+	for _, s := range v.Build.File.Stages {
+		for name := range argNames(s.Instructions) {
+			if out[name] == nil {
+				out[name] = s
+			}
+		}
+	}
+	return out
+}
+
+// platforms are the architectures that images are made for.
+var platforms = strings.Fields("amd64 arm64 arm 386 ppc64le s390x riscv64 mips64le loong64 x86_64 aarch64 armhf armel i386")
+
+// unsetPlatform reports a platform of FROM that nothing sets, or that there is none of.
+func unsetPlatform(v *rule.View, s *dockerfile.Stage, before map[string]bool) (out []rule.Finding) {
+	c, ok := s.From.Command.(*instructions.Stage)
+	if !ok || c.Platform == "" {
+		return nil
+	}
+	start, end := s.From.Find(c.Platform)
+	for _, name := range plainVariables(c.Platform) {
+		if !before[name] && !builtin.MatchString(name) {
+			hint := "write BUILDPLATFORM or TARGETPLATFORM, or ARG with a default above the first FROM"
+			if best := nearest(name, []string{"BUILDPLATFORM", "TARGETPLATFORM"}); best != "" {
+				hint = fmt.Sprintf("did you mean %s?", best)
+			}
+			out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("nothing sets %s", name), hint))
+		}
+	}
+	if _, arch, named := strings.Cut(c.Platform, "/"); named && !strings.Contains(c.Platform, "$") {
+		if arch, _, _ = strings.Cut(arch, "/"); !slices.Contains(platforms, arch) {
+			hint := "write linux/amd64 or linux/arm64"
+			if best := nearest(arch, platforms); best != "" {
+				hint = fmt.Sprintf("did you mean %q?", best)
+			}
+			out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("no image is made for %s", c.Platform), hint))
 		}
 	}
 	return out
@@ -244,10 +305,10 @@ func quotedArrays(v *rule.View) (out []rule.Finding) {
 	for _, i := range v.Build.Instructions() {
 		_, rest, _ := strings.Cut(i.Source(), " ")
 		rest = strings.TrimSpace(rest)
-		if slices.Contains([]string{"CMD", "ENTRYPOINT", "SHELL"}, i.Name) && strings.HasPrefix(rest, "['") && strings.HasSuffix(rest, "]") {
+		if slices.Contains([]string{"CMD", "ENTRYPOINT", "SHELL", "RUN"}, i.Name) && meantArray(i, rest) {
 			out = append(out, v.AtDockerfile(i.Start, i.HeadEnd,
 				fmt.Sprintf("%s is no array: JSON has double quotes, and a shell gets this text", i.Name),
-				fmt.Sprintf("write %s %s", i.Name, strings.ReplaceAll(rest, "'", `"`))))
+				fmt.Sprintf("write %s %s", i.Name, quotesOfJSON(rest))))
 		}
 		if f := misreadText(i); f.Message != "" {
 			f.Place = v.AtDockerfile(i.Start, i.HeadEnd, "", "").Place
@@ -255,6 +316,42 @@ func quotedArrays(v *rule.View) (out []rule.Finding) {
 		}
 	}
 	return out
+}
+
+// meantArray reports whether a shell gets a text that was meant as an array.
+func meantArray(i *dockerfile.Instruction, rest string) bool {
+	if !strings.HasPrefix(rest, "[") || !strings.HasSuffix(rest, "]") || strings.Contains(rest, "\n") {
+		return false
+	}
+	if strings.HasPrefix(rest, "['") && i.Name != "RUN" {
+		return true
+	}
+	var line instructions.ShellDependantCmdLine
+	switch c := i.Command.(type) {
+	case *instructions.CmdCommand:
+		line = c.ShellDependantCmdLine
+	case *instructions.EntrypointCommand:
+		line = c.ShellDependantCmdLine
+	case *instructions.RunCommand:
+		line = c.ShellDependantCmdLine
+	}
+	return line.PrependShell && likeArray.MatchString(rest)
+}
+
+// likeArray matches words between brackets with commas, and one word; [ … ] with spaces is a test of the shell's.
+var likeArray = lazyregexp.New(`^\[["'“”‘’]?[\w./$-]+["'“”‘’]?(\s*,\s*["'“”‘’]?[^,\]]+)*\s*\]$`)
+
+// quotesOfJSON is an array with the quotes that JSON has.
+func quotesOfJSON(text string) string {
+	text = strings.NewReplacer("'", `"`, "“", `"`, "”", `"`, "‘", `"`, "’", `"`).Replace(text)
+	if strings.Contains(text, `"`) {
+		return text
+	}
+	words := strings.Split(strings.Trim(text, "[]"), ",")
+	for n, w := range words {
+		words[n] = `"` + strings.TrimSpace(w) + `"`
+	}
+	return "[" + strings.Join(words, ", ") + "]"
 }
 
 // misreadText reports, without its place, a variable whose value begins with the equals sign, and an array that holds
@@ -288,7 +385,7 @@ func misreadText(i *dockerfile.Instruction) rule.Finding {
 			return rule.Finding{Message: fmt.Sprintf("%q is a word to the program, not the shell's", word), Hint: "write it without the brackets"}
 		}
 	}
-	return rule.Finding{}
+	return variableInArray(i, line.CmdLine)
 }
 
 // stagesTwice reports a second stage of one name, which --from and build.target may or may

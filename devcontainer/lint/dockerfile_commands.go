@@ -67,12 +67,18 @@ type refusal struct {
 
 // refusing are programs, each with what says why it refuses a command.
 var refusing = map[string]func(*atStep) refusal{
-	"apt-get": aptRefuses, "apt": aptRefuses, "pip": pipRefuses, "pip3": pipRefuses, "uv": uvRefuses, "go": goRefuses,
+	"apt-get": aptRefuses, "apt": aptRefuses, "pip": pipRefuses, "pip3": pipRefuses, "uv": uvRefuses, "go": cgoRefuses,
 	"snap": snapRefuses, "systemctl": systemdRefuses, "playwright": playwrightRefuses,
-	"npx": playwrightRefuses, "adduser": adduserRefuses, "useradd": groupsRefused, "usermod": groupsRefused,
-	"wget": certificatesMissing, "git": certificatesMissing,
+	"npx": playwrightRefuses, "adduser": adduserRefuses, "useradd": groupsRefused, "usermod": usermodRefused, "userdel": userRefused,
+	"deluser": userRefused,
+	"wget":    certificatesMissing, "git": gitRefuses, "dnf": rpmRefuses, "yum": rpmRefuses, "microdnf": rpmRefuses, "pecl": peclRefuses,
+	"sdkmanager": sdkmanagerRefuses, "dotnet": dotnetRefuses, "dpkg": dpkgRefuses, "sh": scriptsRefuse, "bash": scriptsRefuse,
 	"docker-php-ext-install": phpRefuses, "gem": gemRefuses, "curl": curlRefuses, "chown": chownRefuses, "pacman": pacmanRefuses,
 	"chsh": shellMissing, "add-apt-repository": ppaRefuses,
+	"npm": endlessStep, "yarn": endlessStep, "pnpm": pnpmRefuses, "flask": endlessStep, "uvicorn": endlessStep, "gunicorn": endlessStep,
+	"rails": endlessStep, "php": endlessStep, "hugo": endlessStep, "jekyll": endlessStep, "mkdocs": endlessStep, "jupyter": endlessStep,
+	"tail": endlessStep, "sleep": endlessStep, "nodemon": endlessStep, "vite": endlessStep, "next": endlessStep, "ng": endlessStep,
+	"streamlit": endlessStep, "docker-entrypoint.sh": endlessStep, "python": endlessStep, "python3": endlessStep, "bundle": bundleRefuses,
 }
 
 // mostCommands bounds how many commands of a file are judged by all that stands in front of them; no Dockerfile that
@@ -118,7 +124,7 @@ func commandsRefused(v *rule.View) (out []rule.Finding) {
 			}
 		}
 	}
-	return append(out, notExecutable(v)...)
+	return slices.Concat(out, notExecutable(v), stepsRefused(v))
 }
 
 // aptRefuses is about words of a second command, without && between them.
@@ -171,7 +177,17 @@ func groupsRefused(c *atStep) refusal {
 		return refusal{message: fmt.Sprintf("%s has no group %s, and %s fails", c.name, group, c.Name()), hint: hint,
 			warn: c.image.Family != baseimage.Debian}
 	}
+	if r := homeMissing(c); r.message != "" {
+		return r
+	}
 	return shellMissing(c)
+}
+
+func usermodRefused(c *atStep) refusal {
+	if r := userRefused(c); r.message != "" {
+		return r
+	}
+	return groupsRefused(c)
 }
 
 // shellMissing is about a login shell that the image lacks: the account's terminals do not start.
@@ -244,8 +260,7 @@ func chownRefuses(c *atStep) refusal {
 	if has, sure := c.image.HasUser(user); has || !sure || user == "" || c.opaque() || mentioned(c.history, user) {
 		return refusal{}
 	}
-	own := c.step.Source()
-	if names(own[:min(max(c.Words[0].Start-c.step.Start, 0), len(own))], user) {
+	if namedInStep(c, user) {
 		return refusal{}
 	}
 	for _, i := range c.stage.Instructions {
@@ -255,7 +270,35 @@ func chownRefuses(c *atStep) refusal {
 			}
 		}
 	}
-	return refusal{}
+	return refusal{message: fmt.Sprintf("%s has no user %s, and no step makes one", c.name, user),
+		hint: "make the user first, or name another", warn: !c.image.Asked()}
+}
+
+// namedInStep reports whether the step may make a user in front of the command.
+func namedInStep(c *atStep, user string) bool {
+	for _, cmd := range c.step.Commands {
+		if cmd.Start < c.Start && packageMakes(cmd, user) {
+			return true
+		}
+	}
+	own := c.step.Source()
+	return names(own[:min(max(c.Words[0].Start-c.step.Start, 0), len(own))], user)
+}
+
+// userRefused is about a user whom a command changes or removes and who is not there.
+func userRefused(c *atStep) refusal {
+	words := c.Operands()
+	if len(words) == 0 || !c.image.Official() || c.opaque() || c.Is("deluser") && len(words) > 1 {
+		return refusal{}
+	}
+	last := words[len(words)-1]
+	has, sure := c.image.HasUser(last.Text)
+	byName := last.Literal && numberless(last.Text)
+	if has || !sure || !byName || mentioned(c.history, last.Text) || namedInStep(c, last.Text) {
+		return refusal{}
+	}
+	return refusal{message: fmt.Sprintf("%s has no user %s, and %s fails", c.name, last.Text, c.Name()),
+		hint: fmt.Sprintf("leave it out, or ask first: id %s >/dev/null 2>&1 && %s …", last.Text, c.Name()), warn: !c.image.Asked()}
 }
 
 // pacmanRefuses is about the lists, which the image of Arch Linux does not have.

@@ -31,7 +31,7 @@ func copiedFiles(v *rule.View) (out []rule.Finding) {
 			out = append(out, scriptsOfContext(v, s, image, context)...)
 		}
 	}
-	out = append(out, filesBrought(v, context)...)
+	out = slices.Concat(out, filesBrought(v, context), ignoreElsewhere(v))
 	if f := startRefused(v, context); f.Message != "" {
 		out = append(out, f)
 	}
@@ -80,6 +80,11 @@ func startRefused(v *rule.View, context string) rule.Finding {
 	}
 	f := scriptRefused(v, full, place, image, modeSet)
 	text := string(src)
+	binary := strings.Contains(text, "\x00") || strings.HasPrefix(text, "\x7f")
+	if f.Message == "" && text != "" && !binary && !strings.HasPrefix(text, "#!") {
+		f = rule.Finding{Message: fmt.Sprintf("%s does not begin with #!, so the container does not start (exec format error)", place),
+			Hint: "let its first line be #!/bin/sh"}
+	}
 	passes := strings.Contains(text, "$@") || strings.Contains(text, "$*") || staysUp.MatchString(ofRun.ReplaceAllString(text, ""))
 	shellScript := program == "sh" || program == "bash" || program == "dash"
 	if cmd := v.Build.Final.Last("CMD"); f.Message == "" && cmd != nil && shellScript && !passes {

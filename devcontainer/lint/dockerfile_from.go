@@ -209,7 +209,7 @@ func stageMissing(v *rule.View) (out []rule.Finding) {
 			out = append(out, v.AtDockerfile(start, end, message, hint))
 		}
 	}
-	return out
+	return append(out, stagesMisspelt(v)...)
 }
 
 // onbuild notes triggers.

@@ -10,6 +10,7 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 
 	"github.com/org/claude-sandbox/devcontainer/baseimage"
+	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
@@ -149,10 +150,23 @@ var lazyVersion = lazyregexp.New(`:1\.(\d+)`)
 
 func playwrightRefuses(c *atStep) refusal {
 	words := joinedWords(c.Command)
-	if c.image.Family != baseimage.Alpine || !strings.Contains(words, "playwright") || !strings.Contains(words, " install") {
+	if !strings.Contains(words, "playwright") || !strings.Contains(words, " install") {
 		return refusal{}
 	}
-	return refusal{message: "Playwright's browsers need glibc, and Alpine has musl", hint: "take an image of Debian or Ubuntu", warn: true}
+	packages := strings.Contains(words, "--with-deps") || strings.Contains(words, "install-deps")
+	lacks, _ := c.image.LacksSudo()
+	byUser := c.step.User != "" && !rule.IsRoot(c.step.User) && c.User == ""
+	switch {
+	case c.image.Family == baseimage.Alpine:
+		return refusal{message: "Playwright's browsers need glibc, and Alpine has musl", hint: "take an image of Debian or Ubuntu", warn: true}
+	case packages && c.image.Family == baseimage.RedHat:
+		return refusal{message: fmt.Sprintf("Playwright installs packages with apt-get, which %s does not have", c.name), warn: true,
+			hint: "install the libraries with dnf, and leave --with-deps out; or take an image of Debian or Ubuntu"}
+	case packages && lacks && byUser && !c.before(" sudo"):
+		return refusal{message: fmt.Sprintf("Playwright installs packages as root, and %s is not", c.step.User), warn: true,
+			hint: "write USER root above npx playwright install-deps, and the other user below"}
+	}
+	return refusal{}
 }
 
 // phpNeeds are the libraries that extensions of PHP are built with, by the part that is in the names of their packages.

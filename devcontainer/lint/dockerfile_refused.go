@@ -51,7 +51,7 @@ func mayBeRefused(s *dockerfile.Stage, image baseimage.Image) bool {
 			ended := aptUpdate(cmd) && (movedAway[image.Release] != "" || image.Ubuntu) || rpmInstall(cmd)
 			return ended || pipInstalls(cmd) || slices.ContainsFunc(packages, func(w shell.Word) bool {
 				_, gone := image.Gone(w.Text)
-				return gone
+				return gone || strings.Contains(w.Text, ":")
 			})
 		})
 	})
@@ -116,6 +116,9 @@ func (p *refusals) step(i *dockerfile.Instruction, own bool) bool {
 		packages, installs := installed(cmd)
 		for _, w := range packages {
 			p.pip = p.pip || slices.Contains([]string{"python3-pip", "python3-full", "py3-pip"}, w.Text)
+			if _, architecture, ok := strings.Cut(w.Text, ":"); ok && own && installs && p.image.Family == baseimage.Debian {
+				p.foreign(cmd, w, architecture)
+			}
 			if instead, gone := p.image.Gone(w.Text); installs && gone && own && w.Literal {
 				f := p.v.AtWord(w, fmt.Sprintf("%s has no package %s", p.name, w.Text), hintInstead(instead))
 				if !p.image.Asked() || !p.image.Official() {
@@ -141,6 +144,20 @@ func (p *refusals) known() bool {
 	})
 	p.unasked = p.unasked[:0]
 	return !p.others
+}
+
+// foreign is about a package of another architecture, of which dpkg must know.
+func (p *refusals) foreign(cmd *shell.Command, w shell.Word, architecture string) {
+	foreign := slices.Contains([]string{"i386", "armhf", "armel", "riscv64"}, architecture) && p.image.Official()
+	if !foreign || strings.Contains(p.v.DockerfileText(), "add-architecture") {
+		return
+	}
+	f := p.v.AtWord(w, fmt.Sprintf("apt has no %s before dpkg knows the architecture", w.Text),
+		fmt.Sprintf("put dpkg --add-architecture %s && in front of apt-get update", architecture))
+	if !p.image.Asked() {
+		f.Severity = diag.SeverityWarning
+	}
+	p.say(cmd, f)
 }
 
 // hasVenv reports whether a step so far may bring another pip than the system's.

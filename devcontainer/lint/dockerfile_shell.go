@@ -37,7 +37,8 @@ func lostEffects(v *rule.View) (out []rule.Finding) {
 			out = append(out, v.AtDockerfile(last.Start, last.End, lost, instead))
 		}
 	}
-	return slices.Concat(out, hooksWithoutEffect(v), hookMeanings(v, exportedLast, onTheHost))
+	return slices.Concat(out, emptyParameters(v), unheardFailures(v), hiddenByMount(v), hooksWithoutEffect(v),
+		hookMeanings(v, exportedLast, onTheHost))
 }
 
 // hooksWithoutEffect reports hooks that only change their shell, which ends with them: its folder, its variables and its names.
@@ -152,7 +153,7 @@ func missingSudo(v *rule.View) (out []rule.Finding) {
 			}
 		}
 	}
-	return append(out, hookMissingSudo(v)...)
+	return slices.Concat(out, sudoAsks(v), hookMissingSudo(v))
 }
 
 var sudoNamed = lazyregexp.New(`\bsudo(ers)?\b`)

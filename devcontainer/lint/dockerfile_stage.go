@@ -129,7 +129,7 @@ func tildeInPath(v *rule.View, i *dockerfile.Instruction, c *instructions.EnvCom
 
 // literalHomes reports ~ in WORKDIR and as the target of COPY and ADD, where no shell replaces it.
 func literalHomes(v *rule.View) (out []rule.Finding) {
-	out = append(emptyHomes(v), pathsOfRoot(v)...)
+	out = slices.Concat(emptyHomes(v), pathsOfRoot(v), homesOfRoot(v))
 	for _, i := range v.Build.Instructions() {
 		name := ""
 		switch c := i.Command.(type) {

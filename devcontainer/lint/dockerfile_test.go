@@ -155,7 +155,7 @@ func TestUserOfTheDockerfile(t *testing.T) {
 		{"an image whose label names a user", "FROM mcr.microsoft.com/devcontainers/base:12\nUSER root\n", "}", ""},
 		{"nobody", "FROM debian:13\n", "}", "SBX725 FROM debian:13"},
 		{"created with adduser", "FROM alpine:3\nRUN adduser -D dev\n", `}, "remoteUser": "dev"`, ""},
-		{"created with a variable", "FROM debian:13\nARG U=dev\nRUN useradd $U\nUSER $U\n", "}", ""},
+		{"created with a variable", "FROM debian:13\nARG U=dev\nRUN useradd -m $U\nUSER $U\n", "}", ""},
 		{"created by a script", "FROM debian:13\nCOPY setup.sh /tmp/\nRUN bash /tmp/setup.sh\n", `}, "remoteUser": "dev"`, ""},
 		{"created by a Feature", "FROM debian:13\n",
 			`}, "remoteUser": "dev", "features": {"ghcr.io/devcontainers/features/common-utils:2": {"username": "dev"}}`, ""},

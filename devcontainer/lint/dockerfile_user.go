@@ -70,6 +70,9 @@ func userMissing(v *rule.View) (out []rule.Finding) {
 	}
 	base := b.Final.Base()
 	image, known := baseimage.Of(base.Image)
+	if known && base.Known && image.ForDevContainers() && image.Lacks("docker") {
+		return lowered(dockerGroupMissing(v, base.Image))
+	}
 	if !known || !base.Known || !image.Official() {
 		return nil
 	}

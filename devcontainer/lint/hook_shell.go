@@ -55,8 +55,10 @@ func holdsBraces(text string) bool {
 	for at := strings.IndexByte(text, '{'); at >= 0; {
 		inside := text[at+1:]
 		end := strings.IndexAny(inside, "} \t\n")
-		if end > 0 && inside[end] == '}' && (at == 0 || text[at-1] != '$') && strings.IndexByte(inside[:end], ',') >= 0 {
-			return true
+		if end > 0 && inside[end] == '}' && (at == 0 || text[at-1] != '$') {
+			if strings.IndexByte(inside[:end], ',') >= 0 || strings.Contains(inside[:end], "..") {
+				return true
+			}
 		}
 		next := strings.IndexByte(inside, '{')
 		if next < 0 {
@@ -86,7 +88,10 @@ func holdsWord(text, word string) bool {
 }
 
 // braces matches a word, without quotes, that stands for several in bash.
-var braces = lazyregexp.New(`^[^\s"'$\\]*\{[^{}\s"'$]*,[^{}\s"'$]*\}[^\s"'$]*$`)
+var braces = lazyregexp.New(`^[^\s"'$\\]*\{([^{}\s"'$]*,[^{}\s"'$]*|\d+\.\.\d+|[a-z]\.\.[a-z])\}[^\s"'$]*$`)
+
+// counted matches a loop over numbers in braces.
+var counted = lazyregexp.New(`\bfor\s+\w+\s+in\s+[^;\n]*?\{\d+\.\.\d+\}`)
 
 // branches matches texts of which a part may never run.
 var branches = lazyregexp.New(`\|\||\b(if|for|while|until|case)\b`)
@@ -103,6 +108,11 @@ func onlyOfBash(text string, pipefail diag.Severity) (found bashOnly) {
 			found.severity = diag.SeverityWarning
 		}
 		return found
+	}
+	if strings.Contains(text, "..") {
+		if m := counted.FindStringIndex(text); m != nil && strings.Count(text[:m[0]], "'")%2 == 0 {
+			return bashOnly{strings.LastIndexByte(text[:m[1]], '{'), "{1..3}, which is one word to it", diag.SeverityWarning}
+		}
 	}
 	for _, cmd := range commands {
 		word := cmd.Words[0]
@@ -123,6 +133,9 @@ func onlyOfBash(text string, pipefail diag.Severity) (found bashOnly) {
 			for _, w := range cmd.Args() {
 				if w.Start <= w.End && w.End <= len(text) && braces.MatchString(text[w.Start:w.End]) {
 					what, word = "{…,…}", w
+					if strings.Contains(w.Text, "..") {
+						what = "{1..3}"
+					}
 				}
 			}
 		case cmd.Words[0].Text == "[":

@@ -299,6 +299,9 @@ func (p *programs) missing(cmd *shell.Command) rule.Finding {
 	if args := cmd.Args(); name == "git" && len(args) > 0 && args[0].Text == "lfs" {
 		name = "git-lfs"
 	}
+	if name == "tar" {
+		name = unpackedBy(cmd)
+	}
 	if cmd.OnFailure == shell.Open {
 		return rule.Finding{}
 	}
@@ -327,6 +330,9 @@ func (p *programs) missing(cmd *shell.Command) rule.Finding {
 		hint = map[baseimage.Family]string{baseimage.Debian: "its packages are installed with apt-get",
 			baseimage.Alpine: "its packages are installed with apk add",
 			baseimage.RedHat: "its packages are installed with dnf"}[p.known.Family]
+		if p.known.Lacks("dnf") {
+			hint = "its packages are installed with microdnf"
+		}
 	case name == "docker":
 		hint = "add the Feature ghcr.io/devcontainers/features/docker-in-docker"
 	case featureOf[name] != "":
@@ -337,10 +343,15 @@ func (p *programs) missing(cmd *shell.Command) rule.Finding {
 		hint = "write adduser -D NAME or addgroup NAME; or install the package shadow"
 	}
 	f := rule.Finding{Message: fmt.Sprintf("%s has no %s, and nothing installs it", p.image, name), Hint: hint}
+	if cmd.Is("tar") {
+		f.Message = fmt.Sprintf("tar calls %s to unpack this, and %s has none", name, p.image)
+		f.Hint = "install " + map[string]string{"xz": "xz-utils", "bzip2": "bzip2"}[name]
+	}
 	if baseimage.IsManager(name) {
 		f.Message = fmt.Sprintf("%s has no %s", p.image, name)
 	}
-	if (!p.known.Asked() || p.unknown || p.unsure) && !baseimage.IsManager(name) {
+	ofRedHat := p.known.Lacks("dnf") && p.known.Family == baseimage.RedHat // microdnf is there
+	if (!p.known.Asked() || p.unknown || p.unsure) && (!baseimage.IsManager(name) || ofRedHat) {
 		f.Severity = diag.SeverityWarning
 	}
 	if cmd.OnFailure == shell.Unheard {
@@ -348,6 +359,30 @@ func (p *programs) missing(cmd *shell.Command) rule.Finding {
 		f.Message += "; its caller goes on without it"
 	}
 	return f
+}
+
+// unpackedBy is the program that tar calls to unpack an archive, "tar" for none that is judged.
+func unpackedBy(cmd *shell.Command) string {
+	args := cmd.Args()
+	if len(args) == 0 {
+		return "tar"
+	}
+	group := strings.TrimPrefix(args[0].Text, "-")
+	if strings.HasPrefix(group, "-") || strings.ContainsAny(group, "/.=") || !strings.Contains(group, "x") {
+		group = ""
+	}
+	packed := func(ends ...string) bool {
+		return group != "" && slices.ContainsFunc(args[1:], func(w shell.Word) bool {
+			return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(w.Text, end) })
+		})
+	}
+	switch {
+	case strings.Contains(group, "J"), packed(".tar.xz", ".txz"):
+		return "xz"
+	case strings.Contains(group, "j"), packed(".tar.bz2", ".tbz2", ".tbz"):
+		return "bzip2"
+	}
+	return "tar"
 }
 
 // featureOf names the official Feature that brings a program.
