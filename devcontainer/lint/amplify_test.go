@@ -47,6 +47,25 @@ func builtFrom(dockerfile string) func() devcontainer.Memory {
 	}
 }
 
+// copying is a Dockerfile with files next to it.
+func copying(dockerfile string, more ...string) func() devcontainer.Memory {
+	return func() devcontainer.Memory {
+		out := builtFrom(dockerfile)()
+		for i := 0; i+1 < len(more); i += 2 {
+			out[".devcontainer/"+more[i]] = more[i+1]
+		}
+		return out
+	}
+}
+
+// repeatedFiles are the names and texts of empty files.
+func repeatedFiles(n int, name func(i int) string) (out []string) {
+	for i := range n {
+		out = append(out, name(i), "")
+	}
+	return out
+}
+
 func composedOf(text string, more ...string) func() devcontainer.Memory {
 	return func() devcontainer.Memory {
 		out := devcontainer.Memory{configName: `{"dockerComposeFile": "c.yaml", "service": "a", "workspaceFolder": "/w"}`,
@@ -151,6 +170,26 @@ func hostiles() []hostile {
 		{"many ignoring comments", builtFrom("FROM a:1\n" + strings.Repeat("# sbx-ignore SBX701: x\n", 40_000)), "SBX109"},
 		{"curl to shell many times", builtFrom("FROM a:1\n" + strings.Repeat("RUN curl http://a.b/c | sh\n", 30_000)), ""},
 
+		{"a list of packages in many copies", copying("FROM debian:12\n"+strings.Repeat("COPY r.txt /\n", 20_000)+"RUN pip install -r r.txt\n",
+			"r.txt", strings.Repeat("a==1\n", 200_000)), ""},
+		{"a list of packages for many commands", copying("FROM a:1\nWORKDIR /app\nCOPY . /app/\n"+
+			strings.Repeat("RUN pip install -r r.txt\n", 40_000), "r.txt", strings.Repeat("-e .\n", 200_000), "setup.py", ""), ""},
+		{"workspaces of workspaces", copying("FROM node:20\nWORKDIR /app\nCOPY . ./\n"+strings.Repeat("RUN npm ci\n", 60_000),
+			"package.json", `{"workspaces": [`+strings.Repeat(`"d/*",`, 100_000)+`"d/*"]}`, "package-lock.json", "{}", "d/a", "", "d/b", ""), ""},
+		{"a script many times", copying("FROM debian:13\n"+strings.Repeat("COPY --chmod=755 a.sh /\nRUN /a.sh\n", 20_000),
+			"a.sh", "#!/bin/sh\n"+strings.Repeat(big, 2)), ""},
+		{"patterns of many copies", copying("FROM debian:13\n"+strings.Repeat("COPY d/"+strings.Repeat("*x", 200)+" /x/\n", 2_000)+
+			"RUN python a.py\n", repeatedFiles(4_000, func(i int) string { return fmt.Sprintf("d/f%d.txt", i) })...), ""},
+		{"files that steps make and others take", copying("FROM debian:13\nWORKDIR /app\nCOPY a.txt /app/\n"+
+			repeated(25_000, func(i int) string { return fmt.Sprintf("RUN touch /m%d\n", i) })+strings.Repeat("RUN chmod +x a.txt\n", 20_000),
+			"a.txt", ""), ""},
+		{"a .dockerignore of long patterns", copying("FROM debian:13\nCOPY "+strings.Repeat(line[:60]+" ", 500)+"/x\n"+
+			strings.Repeat("COPY "+line[:60]+".y /x\n", 5_000), ".dockerignore", strings.Repeat(strings.Repeat("*x", 450)+"y\n", 999)), ""},
+		{"folders below folders", builtFrom("FROM debian:13\n" + strings.Repeat("WORKDIR a\n", 90_000)), ""},
+		{"many arguments in one step", builtFrom(repeated(25_000, func(i int) string { return fmt.Sprintf("ARG A%d\n", i) }) +
+			"FROM debian:13\nRUN <<E\n" + repeated(50_000, func(i int) string { return fmt.Sprintf("echo $A%d\n", i) }) + "E\n"), ""},
+		{"many commands that are judged by all in front of them", builtFrom("FROM debian:13\n" +
+			repeated(40_000, func(i int) string { return fmt.Sprintf("RUN chown u%d /a\n", i) })), ""},
 		{"a program's refusals many times", builtFrom("FROM golang:1.22\n" + strings.Repeat("RUN go get x y\n", 60_000)), ""},
 		{"installers many times", builtFrom("FROM debian:13\n" + strings.Repeat("RUN curl https://sh.rustup.rs | sh\nRUN ln a b\n", 20_000)), ""},
 		{".env many times", composedOf("services:\n  a:\n    image: a:1\n    command: ["+strings.Repeat(`"$A",`, 100_000)+`"x"]`+"\n", ".env",

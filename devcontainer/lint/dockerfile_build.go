@@ -10,6 +10,7 @@ import (
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/baseimage"
+	"github.com/org/claude-sandbox/devcontainer/budget"
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/diag"
@@ -22,6 +23,7 @@ func copiedMissing(v *rule.View) (out []rule.Finding) {
 	if !known {
 		return nil
 	}
+	comparing := budget.New(maxCompared)
 	for _, i := range v.Build.Instructions() {
 		if run, ok := i.Command.(*instructions.RunCommand); ok {
 			for _, m := range instructions.GetMounts(run) {
@@ -40,7 +42,7 @@ func copiedMissing(v *rule.View) (out []rule.Finding) {
 		if !ok || c.From != "" {
 			continue
 		}
-		if f := nothingMatches(v, i, c, context); f.Message != "" {
+		if f := nothingMatches(v, i, c, context, comparing); f.Message != "" {
 			out = append(out, f)
 		}
 		for _, written := range c.SourcePaths {
@@ -63,8 +65,12 @@ func copiedMissing(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
+// maxCompared bounds the bytes of patterns that are compared with names, or of names that are looked for in texts, by one rule.
+const maxCompared = 32 << 20
+
 // nothingMatches reports a COPY of a pattern alone that no file of its folder matches: BuildKit copies nothing.
-func nothingMatches(v *rule.View, i *dockerfile.Instruction, c *instructions.CopyCommand, context string) rule.Finding {
+func nothingMatches(v *rule.View, i *dockerfile.Instruction, c *instructions.CopyCommand, context string,
+	comparing *budget.Budget) rule.Finding {
 	if len(c.SourcePaths) != 1 || len(c.SourceContents) > 0 {
 		return rule.Finding{}
 	}
@@ -74,7 +80,11 @@ func nothingMatches(v *rule.View, i *dockerfile.Instruction, c *instructions.Cop
 		v.Tree.Kind(folder) != devcontainer.Folder {
 		return rule.Finding{}
 	}
-	for _, entry := range v.Tree.List(folder) {
+	entries := v.Tree.List(folder)
+	if !comparing.Spend(len(entries) * len(pattern)) {
+		return rule.Finding{}
+	}
+	for _, entry := range entries {
 		if match, err := path.Match(pattern, entry); match || err != nil {
 			return rule.Finding{}
 		}
@@ -116,7 +126,7 @@ func unsetArguments(v *rule.View) (out []rule.Finding) {
 		return nil
 	}
 	before := argNames(v.Build.File.Global)
-	own := map[*dockerfile.Stage]map[string]bool{}
+	own, comparing := map[*dockerfile.Stage]map[string]bool{}, budget.New(maxCompared)
 	for _, s := range v.Build.Needed {
 		c, ok := s.From.Command.(*instructions.Stage)
 		if !ok {
@@ -134,7 +144,7 @@ func unsetArguments(v *rule.View) (out []rule.Finding) {
 			}
 		}
 		out = append(out, unsetPlatform(v, s, before)...)
-		out = append(out, undeclaredInStage(v, s, before, own)...)
+		out = append(out, undeclaredInStage(v, s, before, own, comparing)...)
 		out = append(out, emptyUsers(v, s, before)...)
 	}
 	return out
@@ -178,7 +188,7 @@ func argNames(among []*dockerfile.Instruction) map[string]bool {
 // undeclaredInStage reports RUN and others that use an argument of the whole file without
 // an ARG of their stage.
 func undeclaredInStage(v *rule.View, s *dockerfile.Stage, before map[string]bool,
-	stages map[*dockerfile.Stage]map[string]bool) (out []rule.Finding) {
+	stages map[*dockerfile.Stage]map[string]bool, comparing *budget.Budget) (out []rule.Finding) {
 	own, said := map[string]bool{}, map[string]bool{}
 	stages[s] = own
 	var elsewhere map[string]*dockerfile.Stage
@@ -193,13 +203,14 @@ func undeclaredInStage(v *rule.View, s *dockerfile.Stage, before map[string]bool
 		}
 		for _, m := range argumentName.FindAllStringSubmatchIndex(i.Source(), -1) {
 			name := i.Source()[m[2]:m[3]]
-			assigned := strings.Contains(i.Source(), name+"=") || strings.Contains(i.Source(), "for "+name) ||
-				strings.Contains(i.Source(), "read ")
 			escaped := m[0] > 0 && i.Source()[m[0]-1] == '\\'
 			ofOther := !before[name] && elsewhere[name] != nil && !setByImages.MatchString(name)
 			lost := (before[name] || ofOther) && !own[name] && !inherited(s, name, stages)
-			if !lost || said[name] || m[4] >= 0 || assigned || escaped {
+			if !lost || said[name] || m[4] >= 0 || escaped || !comparing.Spend(len(i.Source())) {
 				continue
+			}
+			if strings.Contains(i.Source(), name+"=") || strings.Contains(i.Source(), "for "+name) || strings.Contains(i.Source(), "read ") {
+				continue // something in it sets the variable
 			}
 			said[name] = true
 			f := v.AtDockerfile(i.Start+m[0], i.Start+m[3], fmt.Sprintf("%s is empty here: its ARG stands in front of FROM", name),

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/baseimage"
+	"github.com/org/claude-sandbox/devcontainer/budget"
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
@@ -22,6 +23,7 @@ type atStep struct {
 	stage   *dockerfile.Stage
 	step    *dockerfile.Instruction
 	history []*dockerfile.Instruction // up to the step
+	reading *budget.Budget            // of all commands
 	*shell.Command
 }
 
@@ -81,13 +83,13 @@ var refusing = map[string]func(*atStep) refusal{
 	"streamlit": endlessStep, "docker-entrypoint.sh": endlessStep, "python": endlessStep, "python3": endlessStep, "bundle": bundleRefuses,
 }
 
-// mostCommands bounds how many commands of a file are judged by all that stands in front of them; no Dockerfile that
-// people write has as many of these.
-const mostCommands = 200
+// maxJudged bounds the bytes of what stands in front of the commands that are judged by it, all commands together: some
+// 400 of them in a Dockerfile of 20 KiB. A wrong one behind those is not reported.
+const maxJudged = 8 << 20
 
 // commandsRefused reports commands that their program refuses, or that do not do what was meant, whatever else the step does.
 func commandsRefused(v *rule.View) (out []rule.Finding) {
-	judged := 0
+	judging, reading := budget.New(maxJudged), budget.New(maxBrought)
 	for _, s := range neededStages(v) {
 		base := s.Base()
 		image, _ := baseimage.Of(base.Image)
@@ -108,11 +110,10 @@ func commandsRefused(v *rule.View) (out []rule.Finding) {
 					continue
 				}
 				refuses := refusing[cmd.Name()]
-				if refuses == nil || cmd.OnFailure == shell.Open || said[cmd.Name()] || judged == mostCommands {
+				if refuses == nil || cmd.OnFailure == shell.Open || said[cmd.Name()] || !judging.Spend(len(v.Build.File.Doc.Src)) {
 					continue
 				}
-				judged++
-				c := &atStep{v, base.Image, image, s, i, history[:first+n], cmd}
+				c := &atStep{v, base.Image, image, s, i, history[:first+n], reading, cmd}
 				if r := refuses(c); r.message != "" {
 					said[cmd.Name()] = true
 					f := v.AtCommand(cmd, r.message, r.hint)

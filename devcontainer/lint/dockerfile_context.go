@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
-	"github.com/moby/patternmatcher"
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/baseimage"
+	"github.com/org/claude-sandbox/devcontainer/budget"
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
@@ -19,8 +19,9 @@ import (
 // broughtFiles are the files of the context that the steps of a stage find, one step behind the other.
 type broughtFiles struct {
 	v          *rule.View
+	work       *budget.Budget // of all stages; when it is spent, anything may be anywhere
 	context    string
-	ignore     *patternmatcher.PatternMatcher
+	ignore     *ignored
 	folder     string            // the WORKDIR
 	copies     []broughtFile     // by COPY, in the order of the file
 	made       []string          // places where a step may have put files
@@ -37,10 +38,35 @@ type broughtFile struct {
 	folder   bool
 }
 
+// maxBrought bounds the places that are compared and the bytes that are read for the steps of a file. A wrong file that is
+// beyond it is not reported.
+const (
+	maxBrought = 4 << 20
+	perLookup  = 128 // of a name, in bytes read
+)
+
+// spend takes work, and reports whether it may be done.
+func (b *broughtFiles) spend(work int) bool {
+	b.anything = b.anything || !b.work.Spend(work)
+	return !b.anything
+}
+
+// read returns the text of a file of the context, nil when it has none that may be read.
+func (b *broughtFiles) read(name string) []byte {
+	if b.work.Spent() {
+		return nil
+	}
+	src, err := b.v.Tree.Read(name)
+	if err != nil || !b.spend(len(src)) {
+		return nil
+	}
+	return src
+}
+
 // filesBrought looks at what the commands of each stage need of the project, and what COPY brings in front of them.
 func filesBrought(v *rule.View, context string) (out []rule.Finding) {
-	var ignore *patternmatcher.PatternMatcher
-	asked := false
+	var ignore *ignored
+	asked, work := false, budget.New(maxBrought)
 	for _, s := range neededStages(v) {
 		if !slices.ContainsFunc(s.Instructions, needsProject) {
 			continue
@@ -51,7 +77,7 @@ func filesBrought(v *rule.View, context string) (out []rule.Finding) {
 		}
 		image, _ := baseimage.Of(s.Base().Image)
 		bare := image.Official() && s.Base().Known || strings.HasPrefix(s.Base().Image, "mcr.microsoft.com/dotnet/")
-		b := &broughtFiles{v: v, context: context, ignore: ignore, folder: "/", bare: bare, variables: map[string]string{}}
+		b := &broughtFiles{v: v, work: work, context: context, ignore: ignore, folder: "/", bare: bare, variables: map[string]string{}}
 		for _, i := range s.History() {
 			if f := b.step(i, i.Stage == s); f.Message != "" {
 				out = append(out, f)
@@ -149,7 +175,11 @@ func (b *broughtFiles) copied(i *dockerfile.Instruction, c *instructions.CopyCom
 		names := []string{name}
 		if pattern := path.Base(name); strings.ContainsAny(pattern, "*?[") {
 			names = nil
-			for _, entry := range b.v.Tree.List(path.Join(b.context, path.Dir(name))) {
+			entries := b.v.Tree.List(path.Join(b.context, path.Dir(name)))
+			if !b.spend(len(entries) * len(pattern)) {
+				return
+			}
+			for _, entry := range entries {
 				if match, _ := path.Match(pattern, entry); match {
 					names = append(names, path.Join(path.Dir(name), entry))
 				}
@@ -174,7 +204,7 @@ const mostCopies = 300
 
 // find returns the file of the context that stands at a place of the image, "" for none; sure says that nothing else may stand there.
 func (b *broughtFiles) find(place string) (from string, sure bool) {
-	if b.anything || len(b.copies) > mostCopies || strings.ContainsAny(place, "$*?[{~") {
+	if len(b.copies) > mostCopies || !b.spend(1+len(b.made)+len(b.copies)) || strings.ContainsAny(place, "$*?[{~") {
 		return "", false
 	}
 	for _, made := range b.made {
@@ -196,6 +226,9 @@ func (b *broughtFiles) find(place string) (from string, sure bool) {
 		} else if c.to != place {
 			continue
 		}
+		if !b.spend(perLookup) {
+			return "", false
+		}
 		if b.v.Tree.Kind(full) == devcontainer.Nothing {
 			if devcontainer.HasEntry(b.v.Tree, full) { // a link that leads elsewhere
 				return "", false
@@ -207,7 +240,7 @@ func (b *broughtFiles) find(place string) (from string, sure bool) {
 			name = full
 		}
 		if b.ignore != nil {
-			if hit, err := b.ignore.MatchesOrParentMatches(name); err != nil || hit && b.ignore.Exclusions() {
+			if hit, sure := b.ignore.keepsOut(name); !sure || hit && b.ignore.Exclusions() {
 				return "", false
 			} else if hit {
 				continue
@@ -248,6 +281,9 @@ func (b *broughtFiles) anyLike(folder, pattern string) (found, sure bool) {
 				continue
 			}
 			names = b.v.Tree.List(path.Join(c.from, rest))
+			if !b.spend(len(names)) {
+				return false, false
+			}
 		} else if path.Dir(c.to) != folder {
 			continue
 		}

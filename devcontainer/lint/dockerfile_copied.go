@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"bytes"
 	"fmt"
 	"path"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/baseimage"
+	"github.com/org/claude-sandbox/devcontainer/budget"
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
@@ -25,10 +27,11 @@ func copiedFiles(v *rule.View) (out []rule.Finding) {
 	if !known {
 		return nil
 	}
+	reading := budget.New(maxBrought)
 	for _, s := range neededStages(v) {
 		if s.Parent == nil {
 			image, _ := baseimage.Of(s.Base().Image)
-			out = append(out, scriptsOfContext(v, s, image, context)...)
+			out = append(out, scriptsOfContext(v, s, image, context, reading)...)
 		}
 	}
 	out = slices.Concat(out, filesBrought(v, context), ignoreElsewhere(v))
@@ -78,7 +81,7 @@ func startRefused(v *rule.View, context string) rule.Finding {
 	}) {
 		image = baseimage.Image{} // a step may install it
 	}
-	f := scriptRefused(v, full, place, image, modeSet)
+	f := scriptRefused(v, full, place, image, modeSet, nil)
 	text := string(src)
 	binary := strings.Contains(text, "\x00") || strings.HasPrefix(text, "\x7f")
 	if f.Message == "" && text != "" && !binary && !strings.HasPrefix(text, "#!") {
@@ -158,7 +161,8 @@ var readers = append([]string{"python", "python3", "node", "ruby", "perl", "php"
 var mayMake = lazyregexp.New(`\b(git|curl|wget|tar|unzip|cp|mv|cd|init|new|create|rsync|ln|make|npx|install -[mdD])\b|--mount|<<|>|\btee\b`)
 
 // scriptsOfContext reports scripts of the context that a step calls by their path and that do not run.
-func scriptsOfContext(v *rule.View, s *dockerfile.Stage, image baseimage.Image, context string) (out []rule.Finding) {
+func scriptsOfContext(v *rule.View, s *dockerfile.Stage, image baseimage.Image, context string,
+	reading *budget.Budget) (out []rule.Finding) {
 	type script struct {
 		from    string
 		step    int  // that brings it
@@ -182,11 +186,11 @@ func scriptsOfContext(v *rule.View, s *dockerfile.Stage, image baseimage.Image, 
 				continue
 			}
 			modeSet := b.modeSet || changed > b.step || changes
-			if f := scriptRefused(v, path.Join(context, path.Clean("/"+b.from)), place, image, modeSet); f.Message != "" {
+			if f := scriptRefused(v, path.Join(context, path.Clean("/"+b.from)), place, image, modeSet, reading); f.Message != "" {
 				f.Place = v.AtWord(cmd.Words[0], "", "").Place
 				out = append(out, f)
-				delete(brought, place)
 			}
+			delete(brought, place) // a mode that is set later makes it no worse
 		}
 		if strings.Contains(i.Source(), "sed ") || strings.Contains(i.Source(), "dos2unix") || i.Unread {
 			clear(brought)
@@ -198,12 +202,16 @@ func scriptsOfContext(v *rule.View, s *dockerfile.Stage, image baseimage.Image, 
 }
 
 // scriptRefused says why the kernel does not run a script, without its place; its message is "" when it does.
-func scriptRefused(v *rule.View, full, place string, image baseimage.Image, modeSet bool) rule.Finding {
-	src, err := v.Tree.Read(full)
-	if err != nil {
+func scriptRefused(v *rule.View, full, place string, image baseimage.Image, modeSet bool, reading *budget.Budget) rule.Finding {
+	if reading.Spent() {
 		return rule.Finding{}
 	}
-	line, _, _ := strings.Cut(string(src), "\n")
+	src, err := v.Tree.Read(full)
+	if err != nil || !reading.Spend(perLookup+len(src)) {
+		return rule.Finding{}
+	}
+	first, _, _ := bytes.Cut(src, []byte("\n"))
+	line := string(first)
 	program := dockerfile.Interpreter(src)
 	executable, known := devcontainer.Executable(v.Tree, full)
 	switch {

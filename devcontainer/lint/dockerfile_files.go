@@ -183,7 +183,7 @@ func historyCopied(v *rule.View) (out []rule.Finding) {
 		if ignore == nil {
 			return // the builder refuses it
 		}
-		if hit, err := ignore.MatchesOrParentMatches(".git/objects"); err != nil || hit {
+		if hit, sure := ignore.keepsOut(".git/objects"); !sure || hit {
 			return
 		}
 	}

@@ -86,10 +86,13 @@ func listedIn(c *atStep, name string) (out []shell.Word) {
 			continue
 		}
 		for _, source := range copied.SourcePaths {
-			if path.Base(source) != path.Base(name) || strings.ContainsAny(source, "$*?[") {
+			if path.Base(source) != path.Base(name) || strings.ContainsAny(source, "$*?[") || c.reading.Spent() {
 				continue
 			}
-			src, _ := c.v.Tree.Read(path.Join(context, path.Clean("/"+source)))
+			src, err := c.v.Tree.Read(path.Join(context, path.Clean("/"+source)))
+			if err != nil || !c.reading.Spend(perLookup+16*len(src)) { // each line becomes a word
+				return nil
+			}
 			for line := range strings.Lines(string(src)) {
 				if text := strings.TrimSpace(line); text != "" && text[0] != '#' && text[0] != '-' {
 					out = append(out, shell.Word{Text: text})

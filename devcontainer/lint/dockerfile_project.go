@@ -98,7 +98,7 @@ func (b *broughtFiles) listReads(list shell.Word, folder string) rule.Finding {
 	if from == "" {
 		return rule.Finding{}
 	}
-	src, _ := b.v.Tree.Read(from)
+	src := b.read(from)
 	for _, m := range otherList.FindAllSubmatch(src, -1) {
 		at := path.Dir(b.place(list.Text, folder))
 		if name := string(m[1]); !path.IsAbs(name) && b.missing(at, name) {
@@ -148,7 +148,7 @@ func (b *broughtFiles) partsOfProject(cmd *shell.Command, folder string) rule.Fi
 	if from == "" {
 		return rule.Finding{}
 	}
-	src, _ := b.v.Tree.Read(from)
+	src := b.read(from)
 	if !strictly.Match(src) {
 		return rule.Finding{}
 	}
@@ -249,7 +249,7 @@ func npmReads(b *broughtFiles, cmd *shell.Command, folder string) rule.Finding {
 		return rule.Finding{}
 	}
 	if from, _ := b.find(path.Join(folder, ".yarnrc.yml")); from != "" && cmd.Is("yarn") {
-		src, _ := b.v.Tree.Read(from)
+		src := b.read(from)
 		if m := yarnPath.FindSubmatch(src); m != nil && b.missing(folder, string(m[1])) {
 			return b.v.AtCommand(cmd, fmt.Sprintf("yarn runs %s, which .yarnrc.yml names, and no COPY above brings it", m[1]),
 				"bring it, too: COPY .yarn ./.yarn")
@@ -264,9 +264,8 @@ func npmReads(b *broughtFiles, cmd *shell.Command, folder string) rule.Finding {
 	if from == "" {
 		return rule.Finding{}
 	}
-	src, err := b.v.Tree.Read(from)
 	var of manifest
-	if err != nil || json.Unmarshal(src, &of) != nil {
+	if json.Unmarshal(b.read(from), &of) != nil {
 		return rule.Finding{}
 	}
 	if installs {
@@ -375,6 +374,9 @@ func (b *broughtFiles) workspaces(from string, of manifest) (out []string) {
 		if pattern == "*" {
 			entries = b.v.Tree.List(path.Join(from, folder))
 		}
+		if !b.spend(len(entries)) {
+			return nil
+		}
 		for _, entry := range entries {
 			full := path.Join(folder, entry)
 			plain := !strings.ContainsAny(full, "*?[!{") && len(out) < mostWorkspaces
@@ -411,9 +413,8 @@ func npxReads(b *broughtFiles, cmd *shell.Command, folder string) rule.Finding {
 	if b.manifest == "" || len(words) == 0 || !hasFlag(cmd, "--no-install", "--no") {
 		return rule.Finding{}
 	}
-	src, err := b.v.Tree.Read(path.Join(b.manifest, "package.json"))
 	var of manifest
-	if err != nil || json.Unmarshal(src, &of) != nil {
+	if json.Unmarshal(b.read(path.Join(b.manifest, "package.json")), &of) != nil {
 		return rule.Finding{}
 	}
 	return b.devTool(cmd, of, words[0].Text)

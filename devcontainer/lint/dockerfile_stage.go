@@ -12,6 +12,7 @@ import (
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/baseimage"
+	"github.com/org/claude-sandbox/devcontainer/budget"
 	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rights"
@@ -370,7 +371,7 @@ func ignoredSources(v *rule.View) (out []rule.Finding) {
 			if name == "" || strings.ContainsAny(name, "*?[$") || partly {
 				continue
 			}
-			if hit, err := ignore.MatchesOrParentMatches(name); err == nil && hit {
+			if hit, sure := ignore.keepsOut(name); sure && hit {
 				start, end := i.Find(written)
 				out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("%s keeps %s out of the build", file, name),
 					"remove its line there, or the COPY"))
@@ -380,9 +381,26 @@ func ignoredSources(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
+// ignored is a .dockerignore.
+type ignored struct {
+	*patternmatcher.PatternMatcher
+	size      int // in bytes
+	comparing *budget.Budget
+}
+
+// keepsOut reports whether a file of the context, or a folder that it lies in, stays out of the build; sure is false when nothing is
+// known about it.
+func (g *ignored) keepsOut(name string) (hit, sure bool) {
+	if !g.comparing.Spend(g.size * len(name) / 16 * (1 + strings.Count(name, "/"))) {
+		return false, false
+	}
+	hit, err := g.MatchesOrParentMatches(name)
+	return hit, err == nil
+}
+
 // dockerignore reads what keeps files out of the build: the file next to the Dockerfile
 // wins over that of the context.
-func dockerignore(v *rule.View, context string) (name string, ignore *patternmatcher.PatternMatcher) {
+func dockerignore(v *rule.View, context string) (name string, ignore *ignored) {
 	for _, name := range []string{v.Built + ".dockerignore", path.Join(context, ".dockerignore")} {
 		src, err := v.Tree.Read(name)
 		if err != nil {
@@ -392,10 +410,11 @@ func dockerignore(v *rule.View, context string) (name string, ignore *patternmat
 		if err != nil || len(patterns) > maxPatterns {
 			return name, nil
 		}
-		if ignore, err = patternmatcher.New(patterns); err != nil {
+		matcher, err := patternmatcher.New(patterns)
+		if err != nil {
 			return name, nil
 		}
-		return path.Base(name), ignore
+		return path.Base(name), &ignored{matcher, len(src), budget.New(maxCompared)}
 	}
 	return "", nil
 }

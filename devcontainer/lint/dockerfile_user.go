@@ -280,11 +280,17 @@ func workdirAfter(folder string, i *dockerfile.Instruction) string {
 	return folder
 }
 
+// longestPath is the most bytes of a path that Linux takes; steps in a longer one do not run.
+const longestPath = 4096
+
 // placeFrom is the absolute path of one that an instruction has, from the folder that is its WORKDIR.
 func placeFrom(folder string, i *dockerfile.Instruction, written string) string {
 	to := i.Expand(written)
-	if path.IsAbs(to) {
+	switch {
+	case path.IsAbs(to):
 		return path.Clean(to)
+	case len(folder) > longestPath:
+		return folder
 	}
 	return path.Join(folder, to)
 }
