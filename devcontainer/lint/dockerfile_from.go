@@ -42,7 +42,7 @@ func newestImages(v *rule.View) (out []rule.Finding) {
 		if tag := imageTag(i.name); tag != "" && tag != "latest" {
 			continue
 		}
-		if refused, _ := imageRefused(i.name); refused != "" {
+		if refused, _, _ := imageRefused(i.name); refused != "" {
 			continue // a placeholder, or a mistake of its own
 		}
 		out = append(out, v.AtDockerfile(i.at.Start, i.at.End, newestMessage(i.name), hintVersion(strings.TrimSuffix(i.name, ":latest"))))

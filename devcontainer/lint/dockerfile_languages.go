@@ -60,7 +60,7 @@ func nativeRefused(c *atStep) refusal {
 		name := strings.FieldsFunc(strings.ToLower(w.Text)+"=", func(r rune) bool { return strings.ContainsRune("[<>=~!;@ ", r) })
 		if len(name) > 0 && slices.Contains(fromSource[kind], name[0]) {
 			r := refusal{message: fmt.Sprintf("%s comes as source, and %s has no compiler", name[0], c.name),
-				hint: "install a compiler and the libraries above, or take the image without slim or alpine", warn: c.image.Family != baseimage.Debian}
+				hint: "install a compiler and the libraries above, or take the image without slim or alpine", warn: true} // an index changes
 			if name[0] == "psycopg2" {
 				r.hint = "install psycopg2-binary, which is compiled; or a compiler and libpq-dev above"
 			}

@@ -276,15 +276,19 @@ func imageNames(v *rule.View) (out []rule.Finding) {
 	if v.ByCompose() {
 		for _, s := range neighbours(v) {
 			if n := s.Get("image"); n.String() != "" && s.Get("build") == nil {
-				if message, hint := imageRefused(n.Text); message != "" {
-					out = append(out, rule.AtCompose(n, message, hint))
+				if message, hint, severity := imageRefused(n.Text); message != "" {
+					f := rule.AtCompose(n, message, hint)
+					f.Severity = severity
+					out = append(out, f)
 				}
 			}
 		}
 	}
 	for _, r := range v.Of(rights.Image) {
-		if message, hint := imageRefused(r.Value); message != "" && r.Own() {
-			out = append(out, rule.AtRight(r, message, hint))
+		if message, hint, severity := imageRefused(r.Value); message != "" && r.Own() {
+			f := rule.AtRight(r, message, hint)
+			f.Severity = severity
+			out = append(out, f)
 		} else if instead := baseimage.Misnamed(r.Value); instead != "" && r.Own() {
 			f := rule.AtRight(r, fmt.Sprintf("Microsoft publishes no image %s for dev containers", r.Value),
 				fmt.Sprintf("did you mean %s?", instead))
@@ -293,8 +297,9 @@ func imageNames(v *rule.View) (out []rule.Finding) {
 		}
 	}
 	for _, i := range builtFrom(v) {
-		if message, hint := imageRefused(i.name); message != "" {
+		if message, hint, severity := imageRefused(i.name); message != "" {
 			f := v.AtDockerfile(i.at.Start, i.at.End, message, hint)
+			f.Severity = severity
 			if v.Bare && i.name == strings.ToUpper(i.name) { // a placeholder: some program may fill it in before it builds the file
 				f.Severity, f.Hint = diag.SeverityWarning, "put the name of an image in its place"
 			}
@@ -349,24 +354,26 @@ func goneImage(text string) (message, hint string) {
 	return "", ""
 }
 
-// imageRefused says why the engine refuses the name of an image, or "".
-func imageRefused(text string) (message, hint string) {
+// imageRefused says why the engine refuses the name of an image, or "". That a registry lacks a tag is known from documentation
+// alone: it warns.
+func imageRefused(text string) (message, hint string, severity diag.Severity) {
 	if text == "" || strings.Contains(text, "$") {
-		return "", ""
+		return "", "", ""
 	}
 	if _, err := reference.ParseNormalizedNamed(text); err == nil {
 		if message, hint = goneImage(text); message != "" {
-			return message, hint
+			return message, hint, diag.SeverityWarning
 		}
 		if m := versionForName.FindStringSubmatch(text); m != nil {
 			if image, ok := baseimage.Of(m[1] + ":" + m[2]); ok && image.Official() {
-				return fmt.Sprintf("%q is the image %s of somebody called %s", text, m[2], m[1]), fmt.Sprintf("did you mean %q?", m[1]+":"+m[2])
+				return fmt.Sprintf("%q is the image %s of somebody called %s", text, m[2], m[1]),
+					fmt.Sprintf("did you mean %q?", m[1]+":"+m[2]), diag.SeverityWarning
 			}
 		}
-		return "", "" // most are; the other forms of ParseAnyReference cost more to try
+		return "", "", "" // most are; the other forms of ParseAnyReference cost more to try
 	}
 	if _, err := reference.ParseAnyReference(text); err == nil {
-		return "", ""
+		return "", "", ""
 	}
 	hint = "an image is named [REGISTRY/]NAME[:TAG][@DIGEST]"
 	switch lower := strings.ToLower(text); {
@@ -380,7 +387,7 @@ func imageRefused(text string) (message, hint string) {
 			hint = fmt.Sprintf("names of images are in lower case: %s", lower)
 		}
 	}
-	return fmt.Sprintf("the engine refuses the image name %q", jsonc.Abbreviate(text)), hint
+	return fmt.Sprintf("the engine refuses the image name %q", jsonc.Abbreviate(text)), hint, ""
 }
 
 var hostAndPort = lazyregexp.New(`^(\d+):(\d+)$`)

@@ -43,7 +43,7 @@ func misplacedMounts(v *rule.View) []rule.Finding {
 // modeInTarget matches a target that ends as -v has it.
 var modeInTarget = lazyregexp.New(`:(ro|rw|z|Z|cached|delegated|consistent)$`)
 
-// targetWithMode reports the mode of -v behind the target of --mount, where it is a part of the path.
+// targetWithMode warns of the mode of -v behind the target of --mount, where it is a part of the path.
 func targetWithMode(_ *rule.View, r rights.Right) rule.Finding {
 	mode := modeInTarget.FindString(r.Mount.Target)
 	if r.Notation != rights.Property || mode == "" {
@@ -53,7 +53,9 @@ func targetWithMode(_ *rule.View, r rights.Right) rule.Finding {
 	if hint == "" {
 		hint = "leave it out"
 	}
-	return rule.AtRight(r, fmt.Sprintf("%s is a part of the target's path here", mode), hint)
+	f := rule.AtRight(r, fmt.Sprintf("%s is a part of the target's path here", mode), hint)
+	f.Severity = diag.SeverityWarning // the engine makes a folder of that name
+	return f
 }
 
 // pathForVolume reports a path as the name of a volume.
@@ -240,7 +242,8 @@ func argumentsTogether(v *rule.View) (out []rule.Finding) {
 		quoted := len(a.Value) > 1 && (a.Value[0] == '\'' || a.Value[0] == '"') && a.Value[len(a.Value)-1] == a.Value[0]
 		switch {
 		case quoted && !slices.Contains(quotesMeant, a.Flag):
-			say(a, fmt.Sprintf("no shell takes the quotes away: they are a part of the value of --%s", a.Flag), "leave them out", "")
+			say(a, fmt.Sprintf("no shell takes the quotes away: they are a part of the value of --%s", a.Flag), "leave them out",
+				diag.SeverityWarning)
 		case a.Flag == "entrypoint":
 			say(a, "the tools set an entrypoint of their own behind it, and this one has no effect",
 				"start the program in postStartCommand, or in the image's own entrypoint", diag.SeverityWarning)

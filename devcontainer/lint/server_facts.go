@@ -8,7 +8,9 @@ import (
 )
 
 // serverFact is a way in which a service of an image fails or is not what was meant (November 2026, from the images'
-// documentation, entrypoints and issues). A row holds when all of its fields do.
+// entrypoints and sources: minio's internal/auth/credentials.go, Keycloak's KeycloakMain.java, pgadmin's pkg/docker/entrypoint.sh,
+// Elasticsearch's BootstrapChecks.java, cp-kafka's configure, the docker-entrypoint.sh of rabbitmq and of mongo-express). A row
+// holds when all of its fields do.
 type serverFact struct {
 	images  []string           // names without docker.io/library/
 	tags    *lazyregexp.Regexp // nil = any
@@ -19,6 +21,7 @@ type serverFact struct {
 	bare    bool               // there is neither a command nor an entrypoint
 	without string             // no volume is mounted at a place with this in it, and no service has this name
 	warns   bool               // it starts
+	heard   bool               // from manuals and issues alone, not from the program or its source
 	message string             // what is so, of the service %s
 	hint    string
 }
@@ -49,18 +52,18 @@ var (
 		{images: keycloaks, tags: quarkus, set: "KEYCLOAK_USER KEYCLOAK_PASSWORD DB_VENDOR DB_ADDR", warns: true,
 			message: "keycloak reads no such variable since 17, so the service %s goes without it",
 			hint:    "write KC_BOOTSTRAP_ADMIN_USERNAME and KC_BOOTSTRAP_ADMIN_PASSWORD (KEYCLOAK_ADMIN before 26), KC_DB and KC_DB_URL"},
-		{images: []string{"mysql"}, tags: since84, command: like(`--default[-_]authentication[-_]plugin`),
+		{images: []string{"mysql"}, tags: since84, heard: true, command: like(`--default[-_]authentication[-_]plugin`),
 			message: "mysql since 8.4 knows no default-authentication-plugin, so the service %s ends at once",
 			hint:    "write --mysql-native-password=ON (8.4 alone), or take the image mysql:8.0"},
-		{images: mssql, lacks: "ACCEPT_EULA", message: "SQL Server wants ACCEPT_EULA, so the service %s ends at once",
+		{images: mssql, heard: true, lacks: "ACCEPT_EULA", message: "SQL Server wants ACCEPT_EULA, so the service %s ends at once",
 			hint: `add to its environment ACCEPT_EULA: "Y"`},
-		{images: mssql, set: "ACCEPT_EULA", value: like(`^(?i:n|no|false|0)$`),
+		{images: mssql, heard: true, set: "ACCEPT_EULA", value: like(`^(?i:n|no|false|0)$`),
 			message: "SQL Server wants ACCEPT_EULA, so the service %s ends at once",
 			hint:    `write "Y"`},
-		{images: mssql, lacks: "MSSQL_SA_PASSWORD SA_PASSWORD", without: "/var/opt/mssql",
+		{images: mssql, heard: true, lacks: "MSSQL_SA_PASSWORD SA_PASSWORD", without: "/var/opt/mssql",
 			message: "SQL Server makes no database without a password, so the service %s ends at once",
 			hint:    "add to its environment MSSQL_SA_PASSWORD"},
-		{images: mssql, set: "MSSQL_SA_PASSWORD SA_PASSWORD", value: isWeak,
+		{images: mssql, heard: true, set: "MSSQL_SA_PASSWORD SA_PASSWORD", value: isWeak,
 			message: "SQL Server refuses the password as too weak, so the service %s ends at once",
 			hint:    "write 8 characters or more, of three of these kinds: capitals, small letters, digits, signs"},
 		{images: pgadmin, lacks: "PGADMIN_DEFAULT_EMAIL", without: "/var/lib/pgadmin",

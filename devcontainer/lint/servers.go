@@ -45,7 +45,11 @@ func serversThat(v *rule.View, start bool) (out []rule.Finding) {
 			}
 			set, _, whole := filledVariables(v, s, reading)
 			if at := f.place(v, s, set, whole); at.Doc != nil {
-				out = append(out, rule.Finding{Place: at, Message: fmt.Sprintf(f.message, s.Name), Hint: f.hint})
+				finding := rule.Finding{Place: at, Message: fmt.Sprintf(f.message, s.Name), Hint: f.hint}
+				if f.heard {
+					finding.Severity = diag.SeverityWarning
+				}
+				out = append(out, finding)
 				break
 			}
 		}

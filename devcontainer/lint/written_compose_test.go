@@ -275,7 +275,7 @@ var writtenCompose = []pair{
 	{"image with capitals", "error SBX322 MyOrg/Api:dev",
 		composedApp + pythonApp + "  api:\n    image: MyOrg/Api:dev\n",
 		composedApp + pythonApp + "  api:\n    image: myorg/api:dev\n"},
-	{"mysql 8.4 knows no default-authentication-plugin", "error SBX331 --default-authentication-plu",
+	{"mysql 8.4 knows no default-authentication-plugin", "warning SBX331 --default-authentication-plu",
 		composedApp +
 			pythonApp +
 			"  db:\n    image: mysql:8.4\n" +
@@ -286,7 +286,7 @@ var writtenCompose = []pair{
 			"  db:\n    image: mysql:8.0\n" +
 			"    command: --default-authentication-plugin=mysql_native_password\n    environment:\n" +
 			"      MYSQL_ROOT_PASSWORD: app\n"},
-	{"elasticsearch has no latest", "error SBX322 docker.elastic.co/elasticsea",
+	{"elasticsearch has no latest", "warning SBX322 docker.elastic.co/elasticsea",
 		composedApp +
 			pythonApp +
 			"  es:\n    image: docker.elastic.co/elasticsearch/elasticsearch\n    environment:\n" +
@@ -320,7 +320,7 @@ var writtenCompose = []pair{
 			"      KAFKA_CONTROLLER_LISTENER_NAMES: CONTROLLER\n" +
 			"      KAFKA_CONTROLLER_QUORUM_VOTERS: 1@localhost:9093\n" +
 			"      KAFKA_LISTENER_SECURITY_PROTOCOL_MAP: CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT\n"},
-	{"bitnami images are gone from Docker Hub", "error SBX322 bitnami/kafka:3.7.1",
+	{"bitnami images are gone from Docker Hub", "warning SBX322 bitnami/kafka:3.7.1",
 		composedApp + pythonApp + "  kafka:\n    image: bitnami/kafka:3.7.1\n",
 		composedApp + pythonApp + "  kafka:\n    image: bitnamilegacy/kafka:3.7.1\n"},
 	{"cp-kafka 7 without zookeeper or KRaft settings", "error SBX331 kafka:",
@@ -374,13 +374,13 @@ var writtenCompose = []pair{
 			"    environment:\n      REDIS_URL: redis://:secret@redis:6379/0\n  redis:\n    image: redis:7\n" +
 			"    environment:\n      REDIS_PASSWORD: secret\n",
 		""},
-	{"mssql without EULA", "error SBX331 db:",
+	{"mssql without EULA", "warning SBX331 db:",
 		composedApp +
 			pythonApp +
 			"  db:\n    image: mcr.microsoft.com/mssql/server:2022-latest\n    environment:\n" +
 			"      SA_PASSWORD: Passw0rd!\n",
 		""},
-	{"mssql password too weak", "error SBX331 password",
+	{"mssql password too weak", "warning SBX331 password",
 		composedApp +
 			pythonApp +
 			"  db:\n    image: mcr.microsoft.com/mssql/server:2022-latest\n    environment:\n" +

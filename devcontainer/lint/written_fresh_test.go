@@ -244,7 +244,7 @@ var writtenFresh = []pair{
 	{"version of nvm for a hook", `warning SBX734 ". /usr`, imaged("debian:12",
 		`, "postCreateCommand": ". /usr/local/share/nvm/nvm.sh && nvm use 22"`), imaged("debian:12",
 		`, "postCreateCommand": ". /usr/local/share/nvm/nvm.sh && nvm use 22 && npm ls"`)},
-	{"slash for the colon of an image", `error SBX322 "php/7.3-apache"`, `{"image": "php/7.3-apache"}`, `{"image": "php:7.3-apache"}`},
+	{"slash for the colon of an image", `warning SBX322 "php/7.3-apache"`, `{"image": "php/7.3-apache"}`, `{"image": "php:7.3-apache"}`},
 	{"image of a namespace", `SBX322`, "", `{"image": "node/22"}`},
 	{"shell of a health check", `warning SBX314 [`, service + "    healthcheck: {test: [CMD-SHELL, psql, -U, postgres]}\n",
 		service + "    healthcheck: {test: [CMD, psql, -U, postgres]}\n"},

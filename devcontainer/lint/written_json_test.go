@@ -148,7 +148,7 @@ var writtenJSON = []pair{
 		"postCreateCommand": "pip install -e .[dev]"`) + readme,
 		imaged("python:3.13", `, "postCreateCommand": "pip install -e .[dev]"`) + pyproject},
 	// Mounts.
-	{"mode behind a target", `error SBX310 "type=bind`, mounted("type=bind,source=/srv/a,target=/a:ro"),
+	{"mode behind a target", `warning SBX310 "type=bind`, mounted("type=bind,source=/srv/a,target=/a:ro"),
 		mounted("type=bind,source=/srv/a,target=/a,readonly")},
 	{"path for a volume", `error SBX310 "type=volume`, mounted("type=volume,source=${localWorkspaceFolder}/a,target=/a"),
 		mounted("type=volume,source=a,target=/a")},
@@ -178,7 +178,7 @@ var writtenJSON = []pair{
 		"label=disable"`)},
 	{"option without its value for a build", `error SBX321 "--add-host"`, optioned(`"--add-host"`), optioned(`"--add-host", "a:1.2.3.4"`)},
 	{"option and value for a build", `error SBX321 "--add-host a`, optioned(`"--add-host a:1.2.3.4"`), optioned(`"--add-host=a:1.2.3.4"`)},
-	{"quotes of a shell", `error SBX321 "--hostname`, running(`"--hostname='a'"`), running(`"--gpus=\"device=0\""`)},
+	{"quotes of a shell", `warning SBX321 "--hostname`, running(`"--hostname='a'"`), running(`"--gpus=\"device=0\""`)},
 	{"rule for devices", `error SBX321 "--device-cgroup-rule`, running(`"--device-cgroup-rule=189:* rmw"`),
 		running(`"--device-cgroup-rule=c 189:* rmw"`)},
 	{"entrypoint", `warning SBX321 "--entrypoint`, running(`"--entrypoint=/a.sh"`), running(`"--init"`)},
