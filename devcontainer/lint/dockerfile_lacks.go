@@ -41,13 +41,20 @@ func imageLacks(v *rule.View) (out []rule.Finding) {
 // bringsSystem are the last parts of paths by which a COPY brings a shell, or a whole system.
 var bringsSystem = []string{"/", "bin", "usr", "sh", "bash", "dash", "busybox", ".", "sbin", "rootfs"}
 
-// noShellAtAll reports a container without /bin/sh, by which the reference CLI starts it and looks at it.
+// noShellAtAll reports a container without /bin/sh, by which the reference CLI starts it and looks at it. Of scratch
+// nothing starts: the CLI asks the engine for an image of that name, which the engine never pulls.
 func noShellAtAll(v *rule.View) []rule.Finding {
 	s := v.Build.Final
 	image := s.Base().Image
 	distroless := strings.HasPrefix(image, "gcr.io/distroless/") && !strings.Contains(image, "debug")
 	if v.Bare || image != "scratch" && !distroless {
 		return nil
+	}
+	from := s.Base().From
+	if image == "scratch" {
+		const message = "the reference CLI asks the engine for an image scratch, and there is none"
+		return []rule.Finding{v.AtDockerfile(from.Start, from.HeadEnd, message,
+			"take an image with a shell, or name another stage as build.target")}
 	}
 	for _, i := range s.History() {
 		copied, ok := i.Command.(*instructions.CopyCommand)
@@ -57,7 +64,6 @@ func noShellAtAll(v *rule.View) []rule.Finding {
 			return nil
 		}
 	}
-	from := s.Base().From
 	return []rule.Finding{v.AtDockerfile(from.Start, from.HeadEnd, fmt.Sprintf("%s has no shell, and a dev container starts with one", image),
 		"take an image with a shell, or name another stage as build.target")}
 }

@@ -228,8 +228,8 @@ func uvReads(b *broughtFiles, cmd *shell.Command, folder string) rule.Finding {
 
 // manifest is a package.json.
 type manifest struct {
-	Scripts, Dependencies, DevDependencies map[string]string
-	Workspaces                             json.RawMessage
+	Scripts, Dependencies, DevDependencies, OptionalDependencies map[string]string
+	Workspaces                                                   json.RawMessage
 }
 
 // installScripts are the scripts of a project that its own installation runs.
@@ -284,6 +284,10 @@ func npmReads(b *broughtFiles, cmd *shell.Command, folder string) rule.Finding {
 	return b.devTool(cmd, of, of.Scripts[verb])
 }
 
+func (m manifest) dependsOnNothing() bool {
+	return len(m.Dependencies)+len(m.DevDependencies)+len(m.OptionalDependencies) == 0
+}
+
 var yarnPath = lazyregexp.New(`(?m)^yarnPath:\s*["']?([^"'\s]+)`)
 
 func hintScripts(name string, scripts map[string]string) string {
@@ -298,7 +302,7 @@ func hintScripts(name string, scripts map[string]string) string {
 func (b *broughtFiles) installed(cmd *shell.Command, folder, from string, of manifest) rule.Finding {
 	verb := shownCommand(cmd)
 	locks := map[string][]string{"npm ci": {"package-lock.json", "npm-shrinkwrap.json"}}[verb]
-	if cmd.Is("pnpm") && hasFlag(cmd, "--frozen-lockfile") {
+	if cmd.Is("pnpm") && hasFlag(cmd, "--frozen-lockfile") && !of.dependsOnNothing() {
 		locks = []string{"pnpm-lock.yaml"}
 	}
 	if locks != nil && b.missing(folder, locks...) {

@@ -67,12 +67,22 @@ func wantedFile(v *rule.View, folder string, cmd *shell.Command) rule.Finding {
 			continue
 		}
 		if !slices.ContainsFunc(w.files, func(f string) bool { return !isMissing(v, path.Join(folder, f)) }) {
+			if cmd.Is("pnpm") && dependsOnNothing(v, folder) {
+				return rule.Finding{}
+			}
 			return rule.Finding{Message: fmt.Sprintf("%s needs %s, and %s has none", w.words, strings.Join(w.files, " or "), shownPlace(v, folder)),
 				Hint: hintPlace(v, folder, w.files)}
 		}
 		return rule.Finding{}
 	}
 	return scriptOfNpm(v, folder, cmd)
+}
+
+// dependsOnNothing reports whether package.json names no package, of which pnpm needs no lock.
+func dependsOnNothing(v *rule.View, folder string) bool {
+	src, err := v.Tree.Read(path.Join(folder, "package.json"))
+	var of manifest
+	return err == nil && json.Unmarshal(src, &of) == nil && of.dependsOnNothing() && isMissing(v, path.Join(folder, "pnpm-workspace.yaml"))
 }
 
 // isAttached reports whether docker compose is told which files it reads.

@@ -320,6 +320,9 @@ func (p *programs) missing(cmd *shell.Command) rule.Finding {
 		return rule.Finding{Message: fmt.Sprintf("%s has no apt-key: Debian has none since 13", p.image),
 			Hint: "save the key in /etc/apt/keyrings, and name it in the source: [signed-by=/etc/apt/keyrings/NAME.asc]"}
 	}
+	if name == "apt-key" && p.lacks("gpg") {
+		name = "gpg" // by which apt-key does its work
+	}
 	if !p.lacks(name) {
 		return rule.Finding{}
 	}

@@ -95,7 +95,8 @@ var writtenPairs = []pair{
 	{"example to copy", `error SBX318 "cp`, imaged("debian:13", `, "postCreateCommand": "cp .env.example .env"`) + readme,
 		imaged("debian:13", `, "postCreateCommand": "cp .env.example .env"`) + "\n-- .env.example --\n"},
 	{"example for the host", `error SBX318 "cp`, imaged("debian:13", `, "initializeCommand": "cp -n .env.sample .env"`) + readme,
-		imaged("debian:13", `, "initializeCommand": "test -f .env || cp .env.sample .env"`) + readme},
+		imaged("debian:13", `, "initializeCommand": "test -f .env || cp .env.sample .env"`) +
+			"\n-- .env.sample --\n"},
 	{"file that git leaves out", `SBX318`, "", imaged("debian:13", `, "initializeCommand": "cp .env .devcontainer/.env"`) + readme},
 	{"example that a command makes", `SBX318`, "", imaged("debian:13", `, "postCreateCommand": "make && cp .env.example .env"`) + makefile},
 	{"Feature of a Feature of a Feature", `error SBX311 "./c"`,
@@ -177,7 +178,8 @@ var writtenPairs = []pair{
 	{"environment without a value", `error SBX316 `, service + "    environment:\n", service + "    environment: {A: }\n"},
 	{"number for a user", `error SBX316 1000`, service + "    user: 1000\n", service + "    user: '1000'\n"},
 	{"health that is switched off", `error SBX316 db`, service + "    depends_on: {db: {condition: service_healthy}}\n" +
-		"  db:\n    build: db\n    healthcheck: {disable: true}\n-- .devcontainer/db/Dockerfile --\nFROM debian:13\n",
+		"  db:\n    build: db\n    healthcheck: {disable: true}\n-- .devcontainer/db/Dockerfile --\n" +
+		"FROM debian:13\nCMD [\"sleep\", \"infinity\"]\n",
 		service + "    depends_on: {db: {condition: service_healthy}}\n  db:\n    image: x/y:1\n    healthcheck: {disable: false}\n"},
 	{"health that is none", `error SBX316 db`, service + "    depends_on: {db: {condition: service_healthy}}\n" +
 		"  db:\n    image: x/y:1\n    healthcheck: {test: [NONE]}\n",

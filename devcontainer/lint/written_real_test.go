@@ -110,7 +110,8 @@ var writtenReal = []written{
 	{"no composer.json", `SBX318 "composer`, imaged("a:1", `, "postCreateCommand": "composer install"`) + readme},
 	{"no go.mod", `SBX318 "go mod`, imaged("a:1", `, "postCreateCommand": "go mod download"`) + "\n-- src/go.mod --\nmodule x\n"},
 	{"no pyproject.toml", `SBX318 "poetry`, imaged("a:1", `, "postCreateCommand": "poetry install"`) + readme},
-	{"no lock of pnpm", `SBX318 "pnpm`, imaged("a:1", `, "postCreateCommand": "pnpm install --frozen-lockfile"`) + packageJSON},
+	{"no lock of pnpm", `SBX318 "pnpm`, imaged("a:1", `, "postCreateCommand": "pnpm install --frozen-lockfile"`) +
+		"\n-- package.json --\n" + `{"dependencies": {"left-pad": "1.3.0"}}`},
 	// Hooks that do not end, or end well once.
 	{"server in a hook", `SBX328 "npm`, imaged("a:1", `, "postCreateCommand": "npm install && npm run dev"`) + packageJSON},
 	{"server of Django in a hook", `SBX328 "python`,
