@@ -114,6 +114,16 @@ mutants: setup ## changed configurations, MUTANTS of them (default 200000), judg
 lint-quality: setup ## precision of each rule, and what fix changes, in public repositories (SBX_LINT_CORPUS: OWNER+NAME/repo, git directories)
 	go test -count=1 -timeout 20m -run '^Test(Quality|FixOnPublicFiles|FreshRepositories|DatabaseEntrypoints)$$' -v ./devcontainer/lint
 
+# Compose as a part of the engine's command line, which Debian 12 has none of.
+COMPOSE := v2.40.3
+$(TOOLS)/docker/cli-plugins/docker-compose:
+	mkdir -p $(@D)
+	cd "$$(go mod download -json github.com/docker/compose/v2@$(COMPOSE) | jq -r .Dir)" && go build -o $@ ./cmd
+
+.PHONY: lint-starts
+lint-starts: setup $(TOOLS)/docker/cli-plugins/docker-compose ## ask the official CLI and the engine about each error of each written mistake; takes minutes (RULE=SBX310: only those)
+	SBX_LINT_STARTS=1 SBX_LINT_STARTS_ONLY='$(RULE)' go test -count=1 -timeout 90m -parallel 2 -run '^TestErrorsKeepFromStarting$$' -v ./devcontainer/lint
+
 .PHONY: soak
 soak: ## the guard under full load for SOAK (default 10m): no leak of files or memory
 	SBX_SOAK=$(SOAK) go test -count=1 -v -timeout 24h -run '^TestSoak$$' ./firewall/guard
