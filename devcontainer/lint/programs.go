@@ -320,8 +320,8 @@ func (p *programs) missing(cmd *shell.Command) rule.Finding {
 		return rule.Finding{Message: fmt.Sprintf("%s has no apt-key: Debian has none since 13", p.image),
 			Hint: "save the key in /etc/apt/keyrings, and name it in the source: [signed-by=/etc/apt/keyrings/NAME.asc]"}
 	}
-	if name == "apt-key" && p.lacks("gpg") {
-		name = "gpg" // by which apt-key does its work
+	if name == "apt-key" && p.image != "" && p.known.Asked() && (p.known.Release == "11" || p.known.Release == "12") {
+		name = "gpg" // by which apt-key does its work; older images have it
 	}
 	if !p.lacks(name) {
 		return rule.Finding{}

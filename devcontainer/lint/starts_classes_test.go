@@ -50,7 +50,7 @@ var classes = map[string]class{
 	"SBX317": {kind: noStart, says: `[Nn]ot an absolute path|no such file or directory|not a directory|chdir to cwd|must be an absolute`},
 	"SBX318": {kind: noStart, says: `[Nn]o such file|not found|can't cd|cannot stat|[Nn]o rule to make|[Mm]issing script|npm ci|` +
 		`does not appear to be a Python project|could not find|Could not locate|no modules specified|find a pyproject|lockfile|cannot execute`},
-	"SBX319": {kind: noStart, says: `Syntax error|not found|Illegal option|Bad substitution|unexpected operator`},
+	"SBX319": {kind: noStart, says: `Syntax error|\S: not found|Illegal option|Bad substitution|unexpected operator`},
 	"SBX320": {kind: noStart, says: `is not running|mount path must be absolute|executable file not found|not found`},
 	"SBX321": {kind: noStart, says: `unknown flag|unknown shorthand|invalid |Invalid |conflicting options|[Cc]onflicting|` +
 		`Unable to find image .host:latest|for a local volume|unable to find user|Minimum|opening seccomp|port is already|flag needs|` +
@@ -78,13 +78,14 @@ var classes = map[string]class{
 	"SBX735": {kind: noStart, says: `sudo: not found`},
 	"SBX741": {kind: noStart, says: `invalid reference format|base name`},
 	"SBX742": {kind: noStart, says: `excluded by .dockerignore`},
-	"SBX748": {kind: noStart, says: `Syntax error|not found|Illegal option|Bad substitution|unexpected operator`},
-	"SBX749": {kind: noStart, says: `not found|not a git command|Unknown option|No such file|do not seem to be installed`},
+	"SBX748": {kind: noStart, says: `Syntax error|\S: not found|Illegal option|Bad substitution|unexpected operator`},
+	"SBX749": {kind: noStart, says: `\S: not found|not a git command|Unknown option|No such file or|do not seem to be installed`},
 	"SBX750": {kind: noStart, says: `already exists|is not unique|in use`},
 	"SBX751": {kind: noStart, says: `Permission denied|EACCES|are you root|unable to lock|Could not open lock`},
 	"SBX752": {kind: noStart, says: `has no installation candidate|Unable to locate package|externally-managed-environment`},
-	"SBX753": {kind: noStart, says: `not found|[Nn]o such file|is not running|Can't open`},
-	"SBX754": {kind: noStart, says: `.`},
+	"SBX753": {kind: noStart, says: `\S: not found|[Nn]o such file|is not running|Can't open|npm ci`},
+	"SBX754": {kind: noStart, says: `WORKDIR: not found|takes no arguments|cannot communicate with server|systemctl: not found|` +
+		`not been booted|group '\w+' does not exist|invalid user|Invalid requirement|requires a version|outside a module|npm ci`},
 	"SBX755": {kind: noStart, says: `nonexistent|No such file|cannot create|Directory`},
 	"SBX801": {kind: uncontained},
 	"SBX802": {kind: uncontained}, "SBX803": {kind: uncontained}, "SBX805": {kind: uncontained}, "SBX806": {kind: uncontained},
@@ -133,11 +134,16 @@ var bySource = map[string]string{
 	"conda activate in a step":                     "conda/conda conda/shell/etc/profile.d/conda.sh",
 	"sdk in a hook":                                "devcontainers/features src/java/install.sh",
 	// Packages from indexes that these machines do not reach.
-	"option of a newer pip":     "pypa/pip NEWS.rst: --break-system-packages since 23.0.1; Ubuntu 22.04 has 22.0.2",
-	"uv without an environment": "uv 0.6.14 itself, by hand: No virtual environment found",
-	"two tools of uv":           "uv 0.6.14 itself, by hand: unexpected argument 'black' found",
-	"library of an extension":   "php/php-src ext/zip/config.m4; docker-library/php 8.3 installs no libzip",
-	"stage misspelt in a mount": "moby/buildkit dockerfile2llb/convert_runmount.go: a name of no stage is an image",
+	"option of a newer pip":      "pypa/pip NEWS.rst: --break-system-packages since 23.0.1; Ubuntu 22.04 has 22.0.2",
+	"uv without an environment":  "uv 0.6.14 itself, by hand: No virtual environment found",
+	"two tools of uv":            "uv 0.6.14 itself, by hand: unexpected argument 'black' found",
+	"https without certificates": "curl of Debian 12 itself, by hand: (77) error setting certificate file",
+	"program that was fetched":   "curl and dash of Debian 12 themselves, by hand with a file: Permission denied",
+	"Go outside of PATH":         "go.dev/doc/install: the archive is a folder go, whose bin is to be added to PATH",
+	"cargo outside of PATH":      "rust-lang/rustup doc/user-guide: programs are in CARGO_HOME/bin",
+	"uv outside of PATH":         "astral-sh/uv docs/reference/installer: ~/.local/bin",
+	"library of an extension":    "php/php-src ext/zip/config.m4; docker-library/php 8.3 installs no libzip",
+	"stage misspelt in a mount":  "moby/buildkit dockerfile2llb/convert_runmount.go: a name of no stage is an image",
 }
 
 // A rule that gives errors says what they claim.

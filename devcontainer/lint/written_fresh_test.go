@@ -232,12 +232,13 @@ var writtenFresh = []pair{
 		buildingWith(`, "remoteUser": "node", "postCreateCommand": "npm i -g pnpm"`) +
 			"FROM node:22-bookworm\nRUN chown -R node /usr/local/lib/node_modules /usr/local/bin\n"},
 	{"install in the WORKDIR of root", `error SBX751 npm`, "FROM node:22-bookworm\nWORKDIR /opt/a\nCOPY package.json ./\nUSER node\n" +
-		"RUN npm install\n-- package.json --\n{}\n", "FROM node:22-bookworm\nWORKDIR /opt/a\nRUN chown node .\nCOPY package.json ./\n" +
-		"USER node\nRUN npm install\n-- package.json --\n{}\n"},
+		"RUN npm install\n-- .devcontainer/package.json --\n{}\n",
+		"FROM node:22-bookworm\nWORKDIR /opt/a\nRUN chown node .\nCOPY package.json ./\n" +
+			"USER node\nRUN npm install\n-- .devcontainer/package.json --\n{}\n"},
 	{"install in a WORKDIR of the user's", `SBX751`, "", "FROM node:22-bookworm\nUSER node\nWORKDIR /opt/a\nCOPY package.json ./\n" +
-		"RUN npm ci\n-- package.json --\n{}\n"},
+		"RUN npm ci\n-- .devcontainer/package.json --\n{}\n"},
 	{"install in the user's home", `SBX751`, "", "FROM node:22-bookworm\nWORKDIR /home/node\nCOPY package.json ./\nUSER node\n" +
-		"RUN npm ci\n-- package.json --\n{}\n"},
+		"RUN npm ci\n-- .devcontainer/package.json --\n{}\n"},
 	{"variable of a hook that computes it", `warning SBX734 "export`, imaged("debian:12",
 		`, "postCreateCommand": "export DATA=$(pwd)/data"`), imaged("debian:12",
 		`, "postCreateCommand": "echo \"export DATA=$(pwd)/data\" >> ~/.bashrc"`)},

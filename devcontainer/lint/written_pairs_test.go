@@ -145,8 +145,8 @@ var writtenPairs = []pair{
 	{"files copied over the root folder by a step", `warning SBX703 "dev1"`,
 		asDev + "COPY rootfs /tmp/rootfs\nRUN cp -a /tmp/rootfs/. /\n", asDev +
 			"COPY rootfs /tmp/rootfs\nRUN cp -a /tmp/rootfs/. / && id dev1\n"},
-	{"programs in a WORKDIR of programs", `error SBX749 jq`, asDev + "WORKDIR /srv\nCOPY tools .\nRUN jq . x\n",
-		asDev + "WORKDIR /usr/local\nWORKDIR bin\nCOPY tools .\nRUN jq . x\n"},
+	{"programs in a WORKDIR of programs", `error SBX749 jq`, asDev + "WORKDIR /srv\nCOPY tools .\nRUN jq . x\n-- .devcontainer/tools/jq --\n",
+		asDev + "WORKDIR /usr/local\nWORKDIR bin\nCOPY tools .\nRUN jq . x\n-- .devcontainer/tools/jq --\n"},
 	{"user of a package", `error SBX703 postgres`, builtHere + "FROM debian:12\nRUN apt-get update\nUSER postgres\n",
 		builtHere + "FROM debian:12\nRUN apt-get update && apt-get install -y postgresql\nUSER postgres\n"},
 	{"user of a package with another name", `SBX703`, "",

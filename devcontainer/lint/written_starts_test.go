@@ -9,6 +9,8 @@ var writtenStarts = []pair{
 	{"key for apt without gpg", `error SBX749 apt-key`,
 		"FROM debian:12\nCOPY k.asc /k.asc\nRUN apt-key add /k.asc\n-- .devcontainer/k.asc --\n",
 		"FROM debian:12\n" + apt + "gnupg\nCOPY k.asc /k.asc\nRUN apt-key add /k.asc\n-- .devcontainer/k.asc --\n"},
+	{"key for apt of a release that has gpg", `SBX749`, "", "FROM debian:jessie\nCOPY k.asc /k.asc\nRUN apt-key add /k.asc\n" +
+		"-- .devcontainer/k.asc --\n"},
 	{"lock of pnpm for what depends on nothing", `error SBX318 "pnpm`, imaged("a:1",
 		`, "postCreateCommand": "pnpm install --frozen-lockfile"`) +
 		"\n-- package.json --\n" + `{"devDependencies": {"left-pad": "1.3.0"}}`,
