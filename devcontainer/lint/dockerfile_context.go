@@ -134,7 +134,7 @@ func (b *broughtFiles) run(i *dockerfile.Instruction, c *instructions.RunCommand
 		}
 		if looks := projectPrograms[cmd.Name()]; own && looks != nil && cmd.OnFailure != shell.Open {
 			if f = looks(b, cmd, folder); f.Message != "" {
-				if cmd.OnFailure == shell.Unheard {
+				if cmd.OnFailure == shell.Unheard || !b.bare { // another image may have files there
 					f.Severity = diag.SeverityWarning
 				}
 				return f

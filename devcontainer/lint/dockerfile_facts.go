@@ -150,7 +150,7 @@ var debs = lazyregexp.New(`(google-chrome|microsoft-edge|/code_|vscode|slack-des
 func dpkgRefuses(c *atStep) refusal {
 	at := slices.IndexFunc(c.Args(), func(w shell.Word) bool { return debs.MatchString(w.Text) })
 	installs := at >= 0 && hasFlag(c.Command, "-i", "--install") && c.OnFailure == shell.Ends
-	if !installs || !c.image.Official() || c.before(" lib") || strings.Contains(c.step.Source(), "-f install") {
+	if !installs || !c.image.Official() || c.before(" lib", "\tlib") || strings.Contains(c.step.Source(), "-f install") {
 		return refusal{}
 	}
 	return refusal{message: "dpkg installs no dependencies, and fails without them", warn: true,
