@@ -207,7 +207,7 @@ func (p *programs) step(i *dockerfile.Instruction, visit func(*shell.Command)) {
 			func(m *instructions.Mount) bool { return m.Type == "bind" }) {
 			p.any = true
 		}
-		p.usual = !otherSources.MatchString(i.Source())
+		p.usual = p.known.LacksAny() && !p.any && !otherSources.MatchString(i.Source())
 		for _, cmd := range i.Commands {
 			visit(cmd)
 			p.run(cmd)
