@@ -243,6 +243,52 @@ func hostiles() []hostile {
 			composedOf("services:\n  a:\n    image: a:1\n    command: \"" + strings.Repeat("${A:-", 99) + strings.Repeat("x", 900_000) +
 				strings.Repeat("}", 99) + "\"\n"), "SBX109"},
 
+		{"many hooks and many mounts", func() devcontainer.Memory {
+			out := configured(`{"image": "a:1", "mounts": [` +
+				repeated(8_000, func(i int) string { return fmt.Sprintf(`"source=a%d,target=/b%[1]d,type=volume",`, i) }) +
+				`"source=a,target=/a,type=volume"], "postCreateCommand": {` +
+				repeated(14_000, func(i int) string { return fmt.Sprintf(`"a%d": "bash /.devcontainer/x.sh",`, i) }) + `"x": "y"}}`)()
+			out[".devcontainer/x.sh"] = ""
+			return out
+		}, "SBX318"},
+		{"many connections", composedOf("services:\n  a:\n    image: a:1\n    environment:\n" +
+			repeated(12_000, func(i int) string { return fmt.Sprintf("      DB%d_HOST: \"Server=db%[1]d;Port=1\"\n", i) }) +
+			"  db1: {image: 'postgres:16', ports: [" + strings.Repeat("'1:2',", 5_000) + "'1:2']}\n" +
+			repeated(6_000, func(i int) string {
+				return fmt.Sprintf("  x%d: {image: 'x:16', networks: [n], depends_on: [db1]}\n", i)
+			})), ""},
+		{"many ports of databases", func() devcontainer.Memory {
+			out := composedOf("services:\n  a: {image: 'a:1'}\n" +
+				repeated(20_000, func(i int) string { return fmt.Sprintf("  db%d: {image: 'redis:7'}\n", i) }))()
+			out[configName] = strings.Replace(out[configName], "{", `{"forwardPorts": [`+strings.Repeat("1,", 100_000)+`1], `, 1)
+			return out
+		}, ""},
+		{"many brokers", composedOf("services:\n  a: {image: 'a:1'}\n" + repeated(8_000, func(i int) string {
+			return fmt.Sprintf("  k%d: {image: 'bitnami/kafka:3', environment: {KAFKA_ADVERTISED_LISTENERS: 'PLAINTEXT://localhost:9092'}}\n", i)
+		})), ""},
+		{"many health checks", composedOf("services:\n  a: {image: 'a:1'}\n" + repeated(14_000, func(i int) string {
+			return fmt.Sprintf("  k%d: {image: 'postgres:17', healthcheck: {test: 'curl a'}}\n", i)
+		})), "SBX333"},
+		{"many dollar signs in .env", composedOf("services: {a: {image: 'a:1'}}\n", ".env",
+			repeated(50_000, func(i int) string { return fmt.Sprintf("SECRET%d=x$abc\n", i) })), "SBX334"},
+		{"many services of many that run", func() devcontainer.Memory {
+			out := composedOf("services:\n  a: {image: 'a:1'}\n" +
+				repeated(25_000, func(i int) string { return fmt.Sprintf("  k%d: {image: 'a:1'}\n", i) }))()
+			out[configName] = strings.Replace(out[configName], "{", `{"runServices": [`+
+				repeated(40_000, func(i int) string { return fmt.Sprintf("\"k%d\",", 99_999-i) })+`"a"], `, 1)
+			return out
+		}, ""},
+		{"scripts of hooks many times", func() devcontainer.Memory {
+			out := configured(`{"image": "node:20", "postCreateCommand": {` +
+				repeated(10_000, func(i int) string {
+					return fmt.Sprintf(`"a%d": "bash s.sh", "b%[1]d": "npm run x", "c%[1]d": "make x",`, i)
+				}) +
+				`"x": "y"}}`)()
+			out["s.sh"] = "#!/bin/bash\n" + strings.Repeat("npm ci\n", 3_900)
+			out["package.json"] = `{"scripts": {` + repeated(30_000, func(i int) string { return fmt.Sprintf(`"s%d": "a",`, i) }) + `"t": "b"}}`
+			out["Makefile"] = repeated(40_000, func(i int) string { return fmt.Sprintf("t%d: u\n\tx\n", i) })
+			return out
+		}, "SBX318"},
 		{"many mounts",
 			configured(`{"image": "a:1", "mounts": [` + strings.Repeat(`"type=volume,source=v,target=/a",`, 25_000) +
 				`"type=volume,source=v,target=/b"]}`), "SBX312"},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/budget"
 	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
@@ -19,6 +20,7 @@ func changedValues(v *rule.View) (out []rule.Finding) {
 	if v.Composed == nil || !v.ByCompose() {
 		return nil
 	}
+	comparing := budget.New(maxCompared)
 	for _, s := range v.Composed.Project.Services() {
 		own := s.Get("environment").Variables()
 		for _, variable := range slices.Concat(own, s.Get("build").Get("args").Variables()) {
@@ -26,7 +28,7 @@ func changedValues(v *rule.View) (out []rule.Finding) {
 				out = append(out, f)
 			}
 		}
-		out = append(out, filledByHost(s, own)...)
+		out = append(out, filledByHost(s, own, comparing)...)
 	}
 	return append(out, slices.Concat(dollarsInEnvFile(v), otherEnvFile(v))...)
 }
@@ -37,7 +39,7 @@ func written(n *compose.Node) string {
 	if !strings.HasPrefix(text, "|") && !strings.HasPrefix(text, ">") {
 		return text
 	}
-	rest := string(n.Doc.Src[n.End:])
+	rest := string(n.Doc.Src[n.End:min(len(n.Doc.Src), n.End+(64<<10))])
 	end := 0
 	for line := range strings.Lines(rest) {
 		if trimmed := strings.TrimLeft(line, " "); strings.TrimSpace(line) != "" && len(line)-len(trimmed) < 4 && end > 0 || end > 4<<10 {
@@ -98,7 +100,7 @@ func number(kind, text string) string {
 var shellName = lazyregexp.New(`\$\$|\$\{?([A-Za-z_]\w*)(\}|\b)`)
 
 // filledByHost reports a command or a health check that means a variable of its service: Compose fills in the host's.
-func filledByHost(s *compose.Service, own []compose.Variable) (out []rule.Finding) {
+func filledByHost(s *compose.Service, own []compose.Variable, comparing *budget.Budget) (out []rule.Finding) {
 	set := map[string]bool{}
 	for _, variable := range own {
 		if variable.Set && !fromHost(variable) {
@@ -120,12 +122,23 @@ func filledByHost(s *compose.Service, own []compose.Variable) (out []rule.Findin
 				}
 				name := text[m[2]:m[3]]
 				braced := text[m[0]+1] == '{'
-				if set[name] && braced == (text[m[1]-1] == '}') && strings.Contains(item.Text, text[m[0]:m[1]]) {
+				if set[name] && braced == (text[m[1]-1] == '}') && comparing.Spend(len(item.Text)) && strings.Contains(item.Text, text[m[0]:m[1]]) {
 					message := fmt.Sprintf("Compose fills in the host's %s, which may be empty, and not that of %s", name, s.Name)
 					out = append(out, rule.AtCompose(item, message, fmt.Sprintf("write $$%s", name)))
 					break
 				}
 			}
+		}
+	}
+	return out
+}
+
+// namesSet are the names in front of = in the lines of a .env.
+func namesSet(src []byte) map[string]bool {
+	out := map[string]bool{}
+	for line := range strings.Lines(string(src)) {
+		if name, _, ok := strings.Cut(line, "="); ok {
+			out[name] = true
 		}
 	}
 	return out
@@ -137,12 +150,12 @@ func dollarsInEnvFile(v *rule.View) (out []rule.Finding) {
 	if doc == nil || !strings.Contains(string(doc.Src), "$") {
 		return nil
 	}
-	at := 0
+	at, names := 0, namesSet(doc.Src)
 	for line := range strings.Lines(string(doc.Src)) {
 		name, value, ok := strings.Cut(line, "=")
 		m := gluedDollar.FindStringSubmatch(value)
 		isSecret := ok && ofSecret.MatchString(name) && !strings.HasPrefix(strings.TrimSpace(name), "#") && !strings.HasPrefix(value, "'")
-		if m != nil && isSecret && !strings.Contains("\n"+string(doc.Src), "\n"+m[1]+"=") {
+		if m != nil && isSecret && !names[m[1]] {
 			v.Also(doc)
 			out = append(out, rule.Finding{Place: rights.Place{Doc: doc, Start: at, End: at + len(strings.TrimRight(line, "\r\n"))},
 				Message: fmt.Sprintf("Compose takes $%s for a variable, and nothing sets it", m[1]), Hint: "put the value into single quotes"})
@@ -168,13 +181,14 @@ func otherEnvFile(v *rule.View) []rule.Finding {
 		return nil
 	}
 	var found []rule.Finding
+	names := namesSet(src)
 	v.Composed.Project.Root.Walk(func(n *compose.Node) {
 		if len(found) > 0 || !strings.Contains(n.Text, "$") {
 			return
 		}
 		text := written(n)
 		for _, m := range shellName.FindAllStringSubmatchIndex(text, -1) {
-			if m[2] >= 0 && strings.Contains("\n"+string(src), "\n"+text[m[2]:m[3]]+"=") && strings.Contains(n.Text, text[m[0]:m[1]]) &&
+			if m[2] >= 0 && names[text[m[2]:m[3]]] && strings.Contains(n.Text, text[m[0]:m[1]]) &&
 				(text[m[0]+1] == '{') == (text[m[1]-1] == '}') {
 				found = []rule.Finding{rule.AtCompose(n,
 					fmt.Sprintf("%s is empty here: Compose reads the .env next to its first file, not that of the project", text[m[2]:m[3]]),

@@ -90,7 +90,7 @@ func serviceMissing(v *rule.View) (out []rule.Finding) {
 		}
 		hint := "the Compose files define no services"
 		if len(known) > 0 {
-			hint = schema.DidYouMean(service, known)
+			hint = schema.DidYouMean(service, known[:min(len(known), maxCandidates)])
 		}
 		found := v.AtValue(name, fmt.Sprintf("the Compose files have no service %q", service), hint)
 		if best := nearest(service, known); best != "" {

@@ -132,6 +132,18 @@ func servicesByHost(project *compose.Project) map[string]*compose.Service {
 	return out
 }
 
+// maxComposed bounds the values of Compose files that are gone through again and again, for one variable or service after the
+// other: all of some 500 values, 2,000 times. A wrong one behind that is not reported.
+const maxComposed = 1 << 20
+
+// sizeOf is the number of values in all Compose files.
+func sizeOf(v *rule.View) int {
+	return rule.Once(v, "values of services", func(v *rule.View) (size int) {
+		v.Composed.Project.Root.Walk(func(*compose.Node) { size++ })
+		return size
+	})
+}
+
 // lostConnections reports variables that look for a server where it is not.
 func lostConnections(v *rule.View) (out []rule.Finding) {
 	dev := v.Composed.Dev()
@@ -144,8 +156,9 @@ func lostConnections(v *rule.View) (out []rule.Finding) {
 	services, names := servicesByHost(project), hostsOf(project)
 	whole := project.Incomplete() == "" && len(project.Unread) == 0 && !joinsOthers(project)
 	ownServer := hasServer(v)
+	comparing := budget.New(maxComposed)
 	for _, c := range connections(v) {
-		if c.by.Get("network_mode") != nil {
+		if c.by.Get("network_mode") != nil || !comparing.Spend(sizeOf(v)) {
 			continue
 		}
 		if c.isLocal() {
@@ -168,11 +181,11 @@ func lostConnections(v *rule.View) (out []rule.Finding) {
 		}
 	}
 	joined := slices.ContainsFunc(append(others, dev), func(s *compose.Service) bool { return s.Get("network_mode") != nil })
-	forwarded := forwardedDatabases(v, others)
+	forwarded := forwardedDatabases(v, others, comparing)
 	if ownServer || joined {
 		forwarded = nil
 	}
-	return slices.Concat(out, forwarded, forwardedOutside(v))
+	return slices.Concat(out, forwarded, forwardedOutside(v, comparing))
 }
 
 // local is about localhost in the place of a service.
@@ -250,8 +263,11 @@ func choosesProfiles(v *rule.View) bool {
 
 // otherNetwork is about services without a common network.
 func (c connection) otherNetwork(s *compose.Service) []rule.Finding {
-	ours, theirs := networksOf(c.by), networksOf(s)
-	if s.Get("network_mode") != nil || slices.ContainsFunc(ours, func(name string) bool { return slices.Contains(theirs, name) }) {
+	ours, theirs := networksOf(c.by), map[string]bool{}
+	for _, name := range networksOf(s) {
+		theirs[name] = true
+	}
+	if s.Get("network_mode") != nil || slices.ContainsFunc(ours, func(name string) bool { return theirs[name] }) {
 		return nil
 	}
 	return []rule.Finding{{Place: c.Place,
@@ -405,8 +421,11 @@ func isStarted(v *rule.View, name string) bool {
 
 // forwardedDatabases reports ports of databases that are forwarded from the dev container, while another service has them and
 // publishes none itself.
-func forwardedDatabases(v *rule.View, others []*compose.Service) (out []rule.Finding) {
+func forwardedDatabases(v *rule.View, others []*compose.Service, comparing *budget.Budget) (out []rule.Finding) {
 	for _, n := range forwardPorts(v) {
+		if !comparing.Spend(sizeOf(v)) {
+			return out
+		}
 		for _, s := range others {
 			known, _, _, ok := databaseOf(s)
 			if !ok || n.Kind != jsonc.Number || n.Text != known.port || s.Get("ports") != nil {
@@ -429,10 +448,10 @@ func forwardPorts(v *rule.View) []*jsonc.Node {
 }
 
 // forwardedOutside reports "SERVICE:PORT" with the host's port, where nothing listens.
-func forwardedOutside(v *rule.View) (out []rule.Finding) {
+func forwardedOutside(v *rule.View, comparing *budget.Budget) (out []rule.Finding) {
 	for _, n := range forwardPorts(v) {
 		name, port, _ := strings.Cut(n.TextOr(""), ":")
-		if s := v.Composed.Project.Service(name); s != nil {
+		if s := v.Composed.Project.Service(name); s != nil && comparing.Spend(sizeOf(v)) {
 			if inside, is := isOutside(s, port); is {
 				out = append(out, v.AtValue(n, fmt.Sprintf("%s is the port of the host: %s listens at %s", port, name, inside),
 					fmt.Sprintf("write \"%s:%s\"", name, inside)))

@@ -67,13 +67,12 @@ func neighbours(v *rule.View) (out []*compose.Service) {
 		v.Composed.Project.Incomplete() != "" {
 		return nil
 	}
-	named := v.Root.Member("runServices")
+	named, runs := v.Root.Member("runServices"), map[string]bool{}
+	for _, n := range rights.Texts(named) {
+		runs[n.Text] = true
+	}
 	for _, s := range v.Composed.Project.Services() {
-		runs := named == nil
-		for _, n := range rights.Texts(named) {
-			runs = runs || n.Text == s.Name
-		}
-		if runs && s.Name != dev.Name && s.Get("profiles") == nil {
+		if (named == nil || runs[s.Name]) && s.Name != dev.Name && s.Get("profiles") == nil {
 			out = append(out, s)
 		}
 	}
@@ -168,7 +167,10 @@ func fromHost(variable compose.Variable) bool {
 
 // mayHaveData reports whether a service may find a database, or a backup from which MariaDB makes one: then it needs no password.
 func mayHaveData(v *rule.View, s *compose.Service, name string) (may bool) {
-	v.Composed.Project.Root.Get("volumes").Walk(func(n *compose.Node) { may = may || n.Get("external") != nil })
+	may = rule.Once(v, "volumes of others", func(v *rule.View) (external bool) {
+		v.Composed.Project.Root.Get("volumes").Walk(func(n *compose.Node) { external = external || n.Get("external") != nil })
+		return external
+	})
 	s.Get("volumes").Walk(func(n *compose.Node) {
 		fromHost := n.Text != "" && strings.ContainsRune("/~$", rune(n.Text[0])) && !strings.HasPrefix(n.Text, "/var/lib/")
 		may = may || fromHost || name == "mariadb" && strings.Contains(n.Text, "/docker-entrypoint-initdb.d")

@@ -36,10 +36,15 @@ func containersOnHost(h *hookReading, cmd *shell.Command) rule.Finding {
 	if h.inside() || guarded.MatchString(h.node.Text) || cmd.Is("docker", "podman", "echo", "printf", "export", "git", "sed", "mkdir") {
 		return rule.Finding{}
 	}
-	for _, r := range slices.Concat(h.v.Mounts(), h.v.ServiceMounts()) {
-		if strings.HasPrefix(r.Mount.Source, "/workspaces") {
-			return rule.Finding{}
-		}
+	if !slices.ContainsFunc(cmd.Words, func(w shell.Word) bool { return strings.HasPrefix(w.Text, "/workspaces/") }) {
+		return rule.Finding{}
+	}
+	if rule.Once(h.v, "the host has /workspaces", func(v *rule.View) bool {
+		return slices.ContainsFunc(slices.Concat(v.Mounts(), v.ServiceMounts()), func(r rights.Right) bool {
+			return strings.HasPrefix(r.Mount.Source, "/workspaces")
+		})
+	}) {
+		return rule.Finding{}
 	}
 	for _, w := range cmd.Words {
 		if strings.HasPrefix(w.Text, "/workspaces/") {
@@ -82,10 +87,12 @@ func readOnlyProject(h *hookReading, cmd *shell.Command) rule.Finding {
 	if !opened || !there || !writesProject.MatchString(joinedWords(cmd)) {
 		return rule.Finding{}
 	}
-	for _, r := range h.v.Mounts() { // such as a volume for node_modules
-		if strings.HasPrefix(r.Mount.Target, "$") || strings.HasPrefix(r.Mount.Target, path.Clean(own.Target)+"/") {
-			return rule.Finding{}
-		}
+	if rule.Once(h.v, "a mount below the project", func(v *rule.View) bool { // such as a volume for node_modules
+		return slices.ContainsFunc(v.Mounts(), func(r rights.Right) bool {
+			return strings.HasPrefix(r.Mount.Target, "$") || strings.HasPrefix(r.Mount.Target, path.Clean(own.Target)+"/")
+		})
+	}) {
+		return rule.Finding{}
 	}
 	return rule.Finding{Severity: diag.SeverityWarning,
 		Message: fmt.Sprintf("%s writes into the project, which workspaceMount makes readonly", joinedWords(cmd)),
@@ -104,9 +111,13 @@ func bashInScript(h *hookReading, cmd *shell.Command) rule.Finding {
 	if !known || devcontainer.LeavesTree(full) {
 		return rule.Finding{}
 	}
-	src, err := h.v.Tree.Read(full)
-	text := string(src)
-	if err != nil || len(text) > 64<<10 || strings.ContainsAny(text, "\r\x00") || looksAtShell.MatchString(text) {
+	text := rule.Once(h.v, "script "+full, func(v *rule.View) string {
+		if src, err := v.Tree.Read(full); err == nil && len(src) <= 64<<10 {
+			return string(src)
+		}
+		return ""
+	})
+	if text == "" || strings.ContainsAny(text, "\r\x00") || looksAtShell.MatchString(text) {
 		return rule.Finding{}
 	}
 	image, _ := baseimage.Of(h.v.BaseImage())

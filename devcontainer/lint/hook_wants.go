@@ -3,6 +3,7 @@ package lint
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -129,11 +130,7 @@ func scriptOfNpm(v *rule.View, folder string, cmd *shell.Command) rule.Finding {
 	}
 	scripts, known := npmScripts(v, folder)
 	if name := words[1].Text; known && scripts[name] == "" && !strings.ContainsAny(name, "/*^") && name != "env" {
-		var names []string
-		for script := range scripts {
-			names = append(names, script)
-		}
-		slices.Sort(names)
+		names := rule.Once(v, "names of scripts of "+folder, func(*rule.View) []string { return slices.Sorted(maps.Keys(scripts)) })
 		hint := "package.json has no scripts"
 		if best := nearest(name, names); best != "" {
 			hint = fmt.Sprintf("did you mean %q?", best)
@@ -151,12 +148,37 @@ func scriptOfNpm(v *rule.View, folder string, cmd *shell.Command) rule.Finding {
 
 // npmScripts reads the scripts of a folder's package.json; known is false when it cannot be read.
 func npmScripts(v *rule.View, folder string) (scripts map[string]string, known bool) {
-	src, err := v.Tree.Read(path.Join(folder, "package.json"))
-	var of struct{ Scripts map[string]string }
-	if err != nil || json.Unmarshal(src, &of) != nil {
-		return nil, false
-	}
-	return of.Scripts, true
+	scripts = rule.Once(v, "scripts of "+folder, func(v *rule.View) map[string]string {
+		src, err := v.Tree.Read(path.Join(folder, "package.json"))
+		var of struct{ Scripts map[string]string }
+		if err != nil || json.Unmarshal(src, &of) != nil {
+			return nil
+		}
+		if of.Scripts == nil {
+			return map[string]string{}
+		}
+		return of.Scripts
+	})
+	return scripts, scripts != nil
+}
+
+// makefile is what is known of a Makefile.
+type makefile struct {
+	targets []string
+	all     bool // that it has
+}
+
+func readMakefile(v *rule.View, full string) makefile {
+	return rule.Once(v, "targets of "+full, func(v *rule.View) (m makefile) {
+		src, err := v.Tree.Read(full)
+		if m.all = err == nil && !anyTarget.Match(src); !m.all {
+			return m
+		}
+		for _, found := range makefileTarget.FindAllSubmatch(src, -1) {
+			m.targets = append(m.targets, strings.Fields(string(found[1]))...)
+		}
+		return m
+	})
 }
 
 var (
@@ -182,24 +204,20 @@ func targetMissingIn(v *rule.View, folder string, cmd *shell.Command) rule.Findi
 		return rule.Finding{Message: fmt.Sprintf("make needs a Makefile, and %s has none", shownPlace(v, folder)),
 			Hint: hintPlace(v, folder, []string{"Makefile"})}
 	}
-	src, err := v.Tree.Read(path.Join(folder, file))
-	if err != nil || len(words) == 0 || anyTarget.Match(src) || !words[0].Literal || strings.ContainsAny(words[0].Text, "=-./$") {
+	of := readMakefile(v, path.Join(folder, file))
+	if !of.all || len(words) == 0 || !words[0].Literal || strings.ContainsAny(words[0].Text, "=-./$") {
 		return rule.Finding{}
 	}
 	target := words[0].Text
-	var names []string
-	for _, m := range makefileTarget.FindAllSubmatch(src, -1) {
-		names = append(names, strings.Fields(string(m[1]))...)
-	}
 	// make knows how to make some files of others, and is content with one that is there.
-	if slices.Contains(names, target) || slices.ContainsFunc(v.Tree.List(folder), func(f string) bool {
+	if slices.Contains(of.targets, target) || slices.ContainsFunc(v.Tree.List(folder), func(f string) bool {
 		return f == target ||
 			strings.HasPrefix(f, target+".")
 	}) {
 		return rule.Finding{}
 	}
 	hint := "write the target, or leave the command out"
-	if best := nearest(target, names); best != "" {
+	if best := nearest(target, of.targets); best != "" {
 		hint = fmt.Sprintf("did you mean %q?", best)
 	}
 	return rule.Finding{Message: fmt.Sprintf("%s has no target %q", file, target), Hint: hint}

@@ -148,12 +148,14 @@ func scriptMakesNoFile(v *rule.View, full string) bool {
 	if devcontainer.LeavesTree(full) {
 		return false
 	}
-	src, err := v.Tree.Read(full)
-	if err != nil {
-		return false
-	}
-	commands, err := shell.Parse(string(src), nil)
-	return err == nil && !slices.ContainsFunc(commands, func(cmd *shell.Command) bool { return !makesNoFile(cmd) })
+	return rule.Once(v, "makes no file: "+full, func(v *rule.View) bool {
+		src, err := v.Tree.Read(full)
+		if err != nil {
+			return false
+		}
+		commands, err := shell.Parse(string(src), nil)
+		return err == nil && !slices.ContainsFunc(commands, func(cmd *shell.Command) bool { return !makesNoFile(cmd) })
+	})
 }
 
 // wantedByCommand reports a file or a target that a command cannot do without, unless the text asks whether it fails.
@@ -243,17 +245,23 @@ func atRoot(v *rule.View, cmd *shell.Command) rule.Finding {
 	rest := strings.TrimPrefix(word.Text, "/")
 	isOurs := word.Literal && strings.HasPrefix(word.Text, "/.devcontainer/") && cmd.OnFailure != shell.Open &&
 		v.Tree.Kind(path.Join(v.Home, rest)) == devcontainer.File
-	asItIs := v.Build == nil || !slices.ContainsFunc(v.Build.History(), func(i *dockerfile.Instruction) bool {
-		return strings.Contains(i.Source(), "/.devcontainer") || i.Name == "COPY" && strings.HasSuffix(strings.TrimSpace(i.Source()), " /")
-	})
-	mounted := slices.ContainsFunc(slices.Concat(v.Mounts(), v.ServiceMounts()), func(r rights.Right) bool {
-		return r.Mount.Target == "/" || strings.HasPrefix(r.Mount.Target, "/.devcontainer")
-	})
-	if !isOurs || !asItIs || mounted || v.Root.Member("workspaceMount") != nil {
+	if !isOurs {
+		return rule.Finding{}
+	}
+	if rule.Once(v, "something may bring /.devcontainer", bringsToRoot) || v.Root.Member("workspaceMount") != nil {
 		return rule.Finding{}
 	}
 	return rule.Finding{Message: fmt.Sprintf("there is no script %s: the project is not the container's root folder", word.Text),
 		Hint: "hooks start in the folder that is opened: write ./" + rest}
+}
+
+// bringsToRoot reports whether the image or a mount may have a folder /.devcontainer.
+func bringsToRoot(v *rule.View) bool {
+	return v.Build != nil && slices.ContainsFunc(v.Build.History(), func(i *dockerfile.Instruction) bool {
+		return strings.Contains(i.Source(), "/.devcontainer") || i.Name == "COPY" && strings.HasSuffix(strings.TrimSpace(i.Source()), " /")
+	}) || slices.ContainsFunc(slices.Concat(v.Mounts(), v.ServiceMounts()), func(r rights.Right) bool {
+		return r.Mount.Target == "/" || strings.HasPrefix(r.Mount.Target, "/.devcontainer")
+	})
 }
 
 // setsPath reports whether the configuration sets the folders in which programs are looked for.
@@ -273,18 +281,17 @@ func scriptFails(v *rule.View, full, name string, byPath, chmod bool) rule.Findi
 	if devcontainer.LeavesTree(full) {
 		return rule.Finding{}
 	}
-	src, err := v.Tree.Read(full)
-	line, _, more := bytes.Cut(src, []byte("\n"))
+	first := scriptLineOf(v, full)
 	executable, known := devcontainer.Executable(v.Tree, full)
 	switch {
-	case err != nil:
+	case first.unread:
 		parent := path.Dir(full)
 		if !isMissing(v, full) && (path.Base(parent) != ".devcontainer" || !isMissing(v, parent)) { // which no build makes
 			return rule.Finding{}
 		}
 		return rule.Finding{Message: fmt.Sprintf("there is no script %s", name),
 			Hint: "it is looked for from the folder that is opened, so one of .devcontainer is .devcontainer/NAME"}
-	case more && bytes.HasPrefix(line, []byte("#!")) && bytes.HasSuffix(line, []byte("\r")):
+	case first.windows:
 		f := rule.Finding{Message: fmt.Sprintf("%s has the line ends of Windows", name),
 			Hint: "save it with LF, and keep it so with a line of .gitattributes: *.sh text eol=lf"}
 		if !byPath { // some commands survive that
@@ -296,6 +303,20 @@ func scriptFails(v *rule.View, full, name string, byPath, chmod bool) rule.Findi
 			Hint: fmt.Sprintf("git update-index --chmod=+x %s, and chmod +x; or call it with sh", name)}
 	}
 	return rule.Finding{}
+}
+
+// scriptLine is what is known of the first line of a script.
+type scriptLine struct {
+	unread  bool // it cannot be read
+	windows bool // it names a program, and ends with CR LF
+}
+
+func scriptLineOf(v *rule.View, full string) scriptLine {
+	return rule.Once(v, "first line of "+full, func(v *rule.View) scriptLine {
+		src, err := v.Tree.Read(full)
+		line, _, more := bytes.Cut(src, []byte("\n"))
+		return scriptLine{err != nil, more && bytes.HasPrefix(line, []byte("#!")) && bytes.HasSuffix(line, []byte("\r"))}
+	})
 }
 
 // listMissing says that a file of packages is not there; its message is "" when it is.

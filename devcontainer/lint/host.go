@@ -368,8 +368,9 @@ func buildGets(option, value string) string {
 
 // publishedPorts reports ports that the engine opens to the host's network.
 func publishedPorts(v *rule.View) (out []rule.Finding) {
+	networks := v.Of(rights.Namespace)
 	for _, r := range shown(v, rights.Port) {
-		if onHostsNetwork(v, r) {
+		if onHostsNetwork(networks, r) {
 			out = append(out, rule.AtRight(r, "the engine publishes no port of a container with the host's network", "leave one of them out"))
 			continue
 		}
@@ -388,9 +389,9 @@ func publishedPorts(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
-// onHostsNetwork reports whether a port is that of a container with the host's network.
-func onHostsNetwork(v *rule.View, port rights.Right) bool {
-	return slices.ContainsFunc(v.Of(rights.Namespace), func(r rights.Right) bool {
+// onHostsNetwork reports whether a port is that of a container with the host's network, as one of several rights says.
+func onHostsNetwork(networks []rights.Right, port rights.Right) bool {
+	return slices.ContainsFunc(networks, func(r rights.Right) bool {
 		host, _, _ := r.Joins()
 		return host && r.Name == "network" && r.Notation == port.Notation && r.Service == port.Service
 	})

@@ -100,13 +100,14 @@ var likeData = lazyregexp.New(`^(/var/(lib|opt)/|/data\b|/.*/data\b|/bitnami)`)
 
 // misplacedData reports a server's volume that is not where the server keeps its files: they are lost with the container.
 func misplacedData(v *rule.View) (out []rule.Finding) {
+	reading := budget.New(maxEnvFiles)
 	for _, s := range neighbours(v) {
 		name, tag := imageOf(s)
 		folder := dataFolders[name]
 		if folder == "" || s.Get("volumes") == nil || s.Get("command").String() != "" && !strings.HasPrefix(s.Get("command").String(), name) {
 			continue
 		}
-		if set, _, whole := filledVariables(v, s, budget.New(maxEnvFiles)); !whole || set["PGDATA"].Name != "" {
+		if set, _, whole := filledVariables(v, s, reading); !whole || set["PGDATA"].Name != "" {
 			continue
 		}
 		if since18.MatchString(tag) && strings.HasPrefix(folder, "/var/lib/postgresql") {
@@ -176,6 +177,7 @@ func healthWithout(v *rule.View) (out []rule.Finding) {
 	if v.Composed == nil || !v.ByCompose() {
 		return nil
 	}
+	waits := waitsForHealth(v)
 	for _, s := range v.Composed.Project.Services() {
 		test := s.Get("healthcheck").Get("test")
 		name, tag := imageOf(s)
@@ -198,16 +200,30 @@ func healthWithout(v *rule.View) (out []rule.Finding) {
 			continue
 		}
 		f := rule.AtCompose(test, fmt.Sprintf("the image of %s has no %s, so the service is never healthy", s.Name, program), hint)
-		for _, other := range v.Composed.Project.Services() {
-			if other.Get("depends_on").Get(s.Name).Get("condition").String() == "service_healthy" {
-				if !strings.Contains(name, "/") { // one of Docker's official images
-					f.Severity = diag.SeverityError
-				}
-				f.Message += fmt.Sprintf(", and %s waits for that", other.Name)
-				break
+		if other := waits[s.Name]; other != "" {
+			if !strings.Contains(name, "/") { // one of Docker's official images
+				f.Severity = diag.SeverityError
 			}
+			f.Message += fmt.Sprintf(", and %s waits for that", other)
 		}
 		out = append(out, f)
+	}
+	return out
+}
+
+// waitsForHealth are the names of services that others wait for until they are healthy, each with the first that does.
+func waitsForHealth(v *rule.View) map[string]string {
+	out := map[string]string{}
+	for _, other := range v.Composed.Project.Services() {
+		on := other.Get("depends_on")
+		if on == nil {
+			continue
+		}
+		for _, m := range on.Members {
+			if out[m.Name] == "" && m.Value.Get("condition").String() == "service_healthy" {
+				out[m.Name] = other.Name
+			}
+		}
 	}
 	return out
 }
@@ -297,7 +313,7 @@ var listener = lazyregexp.New(`\w+://([\w.-]*):(\d+)`)
 
 // advertisedElsewhere reports a broker that tells all its clients to look for it on their own machine.
 func advertisedElsewhere(v *rule.View) (out []rule.Finding) {
-	reading := budget.New(maxEnvFiles)
+	reading, comparing := budget.New(maxEnvFiles), budget.New(maxComposed)
 	for _, s := range neighbours(v) {
 		name, _ := imageOf(s)
 		if !strings.Contains(name, "kafka") || s.Get("network_mode") != nil {
@@ -311,7 +327,7 @@ func advertisedElsewhere(v *rule.View) (out []rule.Finding) {
 		all := listener.FindAllStringSubmatch(at.Value, -1)
 		if at.Name == "" || len(all) == 0 || slices.ContainsFunc(all, func(m []string) bool {
 			return m[1] != "localhost" && m[1] != "127.0.0.1"
-		}) || !isNamed(v, s.Name) {
+		}) || !comparing.Spend(sizeOf(v)) || !isNamed(v, s.Name) {
 			continue
 		}
 		out = append(out, rule.AtCompose(at.Node,

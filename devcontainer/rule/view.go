@@ -63,16 +63,20 @@ func (v *View) Of(kinds ...rights.Kind) []rights.Right { return rights.Of(v.Righ
 // Mounts returns what the configuration itself mounts: properties and runArgs,
 // without tmpfs.
 func (v *View) Mounts() []rights.Right {
-	return slices.DeleteFunc(v.Of(rights.Mounted), func(r rights.Right) bool {
-		return r.Notation != rights.Property && r.Notation != rights.Option || r.Key == "tmpfs"
+	return Once(v, "mounts", func(v *View) []rights.Right {
+		return slices.Clip(slices.DeleteFunc(v.Of(rights.Mounted), func(r rights.Right) bool {
+			return r.Notation != rights.Property && r.Notation != rights.Option || r.Key == "tmpfs"
+		}))
 	})
 }
 
 // ServiceMounts returns what the dev container's service mounts, by itself and
 // by volumes_from, without tmpfs.
 func (v *View) ServiceMounts() []rights.Right {
-	return slices.DeleteFunc(v.Of(rights.Mounted), func(r rights.Right) bool {
-		return r.Notation != rights.Compose || r.Next || r.Key == "tmpfs"
+	return Once(v, "mounts of the service", func(v *View) []rights.Right {
+		return slices.Clip(slices.DeleteFunc(v.Of(rights.Mounted), func(r rights.Right) bool {
+			return r.Notation != rights.Compose || r.Next || r.Key == "tmpfs"
+		}))
 	})
 }
 
