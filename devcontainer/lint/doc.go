@@ -11,7 +11,8 @@
 //
 // A Template is judged as what it makes: addRendered fills its options in, runs the same
 // rules over that and reports what they find at its place in the Template's own files. A
-// Feature's install.sh is a RUN of a build that root runs. A Feature of the repository is
+// Feature's install.sh is a RUN of a build that root runs. A script of the project that a hook calls is a part of that hook, and findings
+// stand at its own lines. A Feature of the repository is
 // judged, in its own files, with each configuration that uses it.
 //
 // A rule is a line in the table of its family (rules.go, and package contract for

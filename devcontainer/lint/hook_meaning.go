@@ -53,7 +53,7 @@ func hookMeanings(v *rule.View, parts ...hookPart) (out []rule.Finding) {
 				if f.Message == "" || said || cmd.OnFailure == shell.Open {
 					continue
 				}
-				said = true
+				said = !v.IsScript(n)
 				if cmd.OnFailure == shell.Unheard {
 					f.Severity = diag.SeverityWarning
 				}

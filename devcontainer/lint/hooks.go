@@ -20,8 +20,19 @@ import (
 )
 
 // eachHookText calls visit for every command of the configuration's own lifecycle
-// properties: a text for a shell, or an array.
+// properties: a text for a shell, or an array; and, in front of it, for the scripts that it calls.
 func eachHookText(v *rule.View, visit func(property string, n *jsonc.Node)) {
+	scripts := rule.Once(v, "scripts of hooks", scriptsOfHooks)
+	eachHook(v, func(property string, n *jsonc.Node) {
+		for _, script := range scripts[n] {
+			visit(property, script)
+		}
+		visit(property, n)
+	})
+}
+
+// eachHook is eachHookText without the scripts.
+func eachHook(v *rule.View, visit func(property string, n *jsonc.Node)) {
 	for _, name := range lifecycle {
 		switch n := v.Root.Member(name); {
 		case n == nil:
@@ -35,10 +46,72 @@ func eachHookText(v *rule.View, visit func(property string, n *jsonc.Node)) {
 	}
 }
 
+// maxScript bounds a script that is read as a part of the hook that calls it, and maxScripts their number.
+const (
+	maxScript  = 64 << 10
+	maxScripts = 20
+)
+
+// scriptsOfHooks returns the scripts of the project that hooks call before they change files or folders, each once, by the hook.
+func scriptsOfHooks(v *rule.View) map[*jsonc.Node][]*jsonc.Node {
+	out := map[*jsonc.Node][]*jsonc.Node{}
+	if v.Kind() != devcontainer.ConfigFile || v.Tree == nil {
+		return out
+	}
+	seen := map[string]bool{}
+	eachHook(v, func(property string, n *jsonc.Node) {
+		folder, known := v.Home, true
+		if property != "initializeCommand" {
+			folder, known = workspaceOnHost(v)
+		}
+		v.EachCommand(n, func(_ *jsonc.Node, cmd *shell.Command) {
+			name, _ := scriptOf(cmd)
+			full := path.Join(folder, name)
+			plain := cmd.OnFailure != shell.Open && cmd.User == "" && cmd.Wrapped == ""
+			ours := name != "" && !seen[full] && !devcontainer.LeavesTree(full)
+			if known && plain && ours && len(seen) < maxScripts {
+				seen[full] = true
+				if script := scriptNode(v, full); script != nil {
+					out[n] = append(out[n], script)
+				}
+			}
+			known = known && (name != "" || makesNoFile(cmd))
+		})
+	})
+	return out
+}
+
+// scriptNode reads a script of a shell; nil when it is none. Commands behind one that may end it are left out.
+func scriptNode(v *rule.View, full string) *jsonc.Node {
+	doc := v.Readable(relativeTo(v, full))
+	if doc == nil || len(doc.Src) > maxScript || bytes.ContainsAny(doc.Src, "\r\x00") {
+		return nil
+	}
+	if program := dockerfile.Interpreter(doc.Src); program != "bash" && program != "sh" && (program != "" || path.Ext(full) != ".sh") {
+		return nil
+	}
+	commands, err := shell.Parse(string(doc.Src), nil)
+	if err != nil {
+		return v.AddScript(doc, nil)
+	}
+	if ends := slices.IndexFunc(commands, func(c *shell.Command) bool { return c.Is("exit", "return", "exec") }); ends >= 0 {
+		commands = commands[:ends]
+	}
+	return v.AddScript(doc, commands)
+}
+
 // hookSyntax reports commands that no shell reads.
 func hookSyntax(v *rule.View) (out []rule.Finding) {
 	eachHookText(v, func(property string, n *jsonc.Node) {
 		if n.Kind != jsonc.String || len(n.Text) > 64<<10 {
+			return
+		}
+		if v.IsScript(n) {
+			if offset, why, refused := shell.Refused(n.Text, false); refused {
+				n.Start = min(offset, len(n.Text))
+				n.End = lineEnd([]byte(n.Text), n.Start)
+				out = append(out, v.AtValue(n, fmt.Sprintf("the shell refuses the script: %s", why), "try it with: bash -n"))
+			}
 			return
 		}
 		// Bash accepts all that sh does; an error of both is one of every shell.
@@ -83,7 +156,7 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 		if !known {
 			return
 		}
-		if n.Kind == jsonc.String && guarded.MatchString(n.Text) {
+		if n.Kind == jsonc.String && guarded.MatchString(n.Text) && !v.IsScript(n) {
 			made, written = true, true
 			return
 		}

@@ -445,6 +445,7 @@ func missingInHooks(v *rule.View, p *programs) (out []rule.Finding) {
 		p.brought[path.Base(r.Mount.Target)] = true
 		p.any = p.any || strings.HasSuffix(r.Mount.Target, "/bin")
 	}
+	read := rule.Once(v, "scripts of hooks", scriptsOfHooks)
 	eachHookText(v, func(property string, n *jsonc.Node) {
 		if property == "initializeCommand" {
 			return
@@ -462,10 +463,12 @@ func missingInHooks(v *rule.View, p *programs) (out []rule.Finding) {
 				f = at(v, n, f)
 			}
 			if f.Message != "" && !said {
-				said = true
+				said = !v.IsScript(n)
 				out = append(out, f)
 			}
-			p.run(cmd)
+			if name, _ := scriptOf(cmd); name == "" || len(read[n]) == 0 { // what a script brings is known by its commands
+				p.run(cmd)
+			}
 		})
 	})
 	return out

@@ -17,7 +17,11 @@ func (c *View) EachCommand(n *jsonc.Node, visit func(*jsonc.Node, *shell.Command
 	}
 	switch n.Kind {
 	case jsonc.String:
+		script := c.scripts[n]
 		for _, cmd := range c.CommandsOf(n, n.Text) {
+			if script != nil {
+				n.Start, n.End = cmd.Words[0].Start, max(cmd.Words[0].End, min(cmd.End, lineEnd(n.Text, cmd.Words[0].Start)))
+			}
 			visit(n, cmd)
 		}
 	case jsonc.Array:
@@ -34,6 +38,25 @@ func (c *View) EachCommand(n *jsonc.Node, visit func(*jsonc.Node, *shell.Command
 		}
 	}
 }
+
+func lineEnd(text string, at int) int {
+	if n := strings.IndexByte(text[at:], '\n'); n >= 0 {
+		return at + n
+	}
+	return len(text)
+}
+
+// AddScript returns a node that stands for a file that a lifecycle command runs: its text is the file's, and while EachCommand visits
+// the given commands of it, its place is that of the one at hand.
+func (v *View) AddScript(doc *jsonc.Document, commands []*shell.Command) *jsonc.Node {
+	text := string(doc.Src)
+	n := &jsonc.Node{Kind: jsonc.String, Text: text, End: lineEnd(text, 0)}
+	v.scripts[n], v.Commands[n] = doc, parsed{commands: commands}
+	return n
+}
+
+// IsScript reports whether a node stands for a file.
+func (v *View) IsScript(n *jsonc.Node) bool { return v.scripts[n] != nil }
 
 // EachHookCommand calls visit for every command of the lifecycle commands that run
 // inside, whoever brings them: the configuration, a Feature, a label. The place of the

@@ -23,6 +23,7 @@ type View struct {
 	Root       *jsonc.Node // of the configuration; nil when it is no object
 	Mismatches []schema.Mismatch
 	Commands   map[*jsonc.Node]parsed
+	scripts    map[*jsonc.Node]*jsonc.Document // of the nodes that stand for files
 	// Answers that many rules need; worked out when the first one does.
 	isSandbox, hasAgent func() bool
 	featurePolicy       func() (*firewall.Policy, []firewall.EntryError)
@@ -40,7 +41,8 @@ func Once[T any](v *View, name string, work func(*View) T) T {
 }
 
 func NewView(p *devcontainer.Project) *View {
-	v := &View{Project: p, Root: p.Object(), Commands: map[*jsonc.Node]parsed{}, known: map[string]any{}}
+	v := &View{Project: p, Root: p.Object(), Commands: map[*jsonc.Node]parsed{}, scripts: map[*jsonc.Node]*jsonc.Document{},
+		known: map[string]any{}}
 	v.isSandbox, v.hasAgent = sync.OnceValue(v.looksSandboxed), sync.OnceValue(v.looksLikeAgent)
 	v.featurePolicy = sync.OnceValues(v.readFeaturePolicy)
 	switch p.Kind() {
@@ -162,7 +164,11 @@ func (v *View) AtName(m jsonc.Member, message, hint string) Finding {
 
 // AtValue is a finding at a value of the configuration.
 func (v *View) AtValue(n *jsonc.Node, message, hint string) Finding {
-	return Finding{Place: rights.Place{Doc: v.Config, Start: n.Start, End: n.End, Pointer: n.Pointer}, Message: message, Hint: hint}
+	doc := v.Config
+	if script := v.scripts[n]; script != nil {
+		doc = script
+	}
+	return Finding{Place: rights.Place{Doc: doc, Start: n.Start, End: n.End, Pointer: n.Pointer}, Message: message, Hint: hint}
 }
 
 // AtMissing is a finding that something is not there, at the value that should
