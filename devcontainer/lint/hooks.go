@@ -75,10 +75,52 @@ func scriptsOfHooks(v *rule.View) map[*jsonc.Node][]*jsonc.Node {
 					out[n] = append(out[n], script)
 				}
 			}
+			if recipe := recipeNode(v, folder, cmd, seen); recipe != nil && known && plain {
+				out[n] = append(out[n], recipe)
+				return
+			}
 			known = known && (name != "" || makesNoFile(cmd))
 		})
 	})
 	return out
+}
+
+// recipeOf matches a rule of a Makefile with its recipe.
+var recipeOf = lazyregexp.New(`(?m)^([A-Za-z][\w-]*)[ \t]*:[^=\n]*\n((?:\t[^\n]*(?:\n|$))+)`)
+
+// recipeNode reads the recipe of the target that a command of make names; nil when that is not known. make fills in what begins with
+// a dollar sign, and runs each line in a shell of its own.
+func recipeNode(v *rule.View, folder string, cmd *shell.Command, seen map[string]bool) *jsonc.Node {
+	words := cmd.Args()
+	if !cmd.Is("make") || len(words) != 1 || !words[0].Literal || devcontainer.LeavesTree(folder) || len(seen) >= maxScripts {
+		return nil
+	}
+	full := path.Join(folder, "Makefile")
+	doc := v.Readable(relativeTo(v, full))
+	if doc == nil || len(doc.Src) > maxScript || seen[full+":"+words[0].Text] {
+		return nil
+	}
+	for _, at := range recipeOf.FindAllSubmatchIndex(doc.Src, -1) {
+		recipe := string(doc.Src[at[4]:at[5]])
+		if string(doc.Src[at[2]:at[3]]) != words[0].Text || strings.ContainsAny(recipe, `$\`) || strings.Contains(recipe, "cd ") {
+			continue
+		}
+		seen[full+":"+words[0].Text] = true
+		text := bytes.Repeat([]byte(" "), at[5]) // so that places are those of the file
+		copy(text, "set -e\n")
+		for n := at[4]; n < at[5]; n++ {
+			begins := n == at[4] || doc.Src[n-1] == '\n' || doc.Src[n-1] == '\t'
+			if c := doc.Src[n]; c != '\t' && !(begins && (c == '@' || c == '-')) {
+				text[n] = c
+			}
+		}
+		commands, err := shell.Parse(string(text), nil)
+		if err != nil || len(commands) < 2 || at[4] < len("set -e\n") {
+			return nil
+		}
+		return v.AddScript(doc, string(text), commands)
+	}
+	return nil
 }
 
 // scriptNode reads a script of a shell; nil when it is none. Commands behind one that may end it are left out.
@@ -92,12 +134,12 @@ func scriptNode(v *rule.View, full string) *jsonc.Node {
 	}
 	commands, err := shell.Parse(string(doc.Src), nil)
 	if err != nil {
-		return v.AddScript(doc, nil)
+		return v.AddScript(doc, string(doc.Src), nil)
 	}
 	if ends := slices.IndexFunc(commands, func(c *shell.Command) bool { return c.Is("exit", "return", "exec") }); ends >= 0 {
 		commands = commands[:ends]
 	}
-	return v.AddScript(doc, commands)
+	return v.AddScript(doc, string(doc.Src), commands)
 }
 
 // hookSyntax reports commands that no shell reads.
@@ -182,7 +224,7 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 			if f := atRoot(v, cmd); f.Message != "" && inside && !written {
 				out = append(out, at(v, n, f))
 			}
-			quiet := name != "" && scriptMakesNoFile(v, path.Join(folder, name))
+			quiet := name != "" && scriptMakesNoFile(v, path.Join(folder, name)) || v.IsScript(n) && makesNoFile(cmd)
 			written = written || !makesNoFile(cmd) && !quiet
 			if list := packageList(cmd); list != "" && !made {
 				f := listMissing(v, path.Join(folder, list), list)

@@ -466,7 +466,7 @@ func missingInHooks(v *rule.View, p *programs) (out []rule.Finding) {
 				said = !v.IsScript(n)
 				out = append(out, f)
 			}
-			if name, _ := scriptOf(cmd); name == "" || len(read[n]) == 0 { // what a script brings is known by its commands
+			if name, _ := scriptOf(cmd); name == "" && !cmd.Is("make") || len(read[n]) == 0 { // what a script brings is known by its commands
 				p.run(cmd)
 			}
 		})

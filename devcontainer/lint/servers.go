@@ -123,6 +123,9 @@ func misplacedData(v *rule.View) (out []rule.Finding) {
 			if m.named && likeData.MatchString(target) && misplaced == nil {
 				misplaced = n
 			}
+			if strings.HasPrefix(target, "/docker-entrypoint") && !strings.HasPrefix(target, "/docker-entrypoint-initdb.d") {
+				out = append(out, rule.AtCompose(n, fmt.Sprintf("the image reads no folder %s", target), "mount it at /docker-entrypoint-initdb.d"))
+			}
 		}
 		if misplaced != nil && !right {
 			out = append(out, rule.AtCompose(misplaced, fmt.Sprintf("%s keeps its files in %s, so they are lost with the container", name, folder),

@@ -46,10 +46,9 @@ func lineEnd(text string, at int) int {
 	return len(text)
 }
 
-// AddScript returns a node that stands for a file that a lifecycle command runs: its text is the file's, and while EachCommand visits
-// the given commands of it, its place is that of the one at hand.
-func (v *View) AddScript(doc *jsonc.Document, commands []*shell.Command) *jsonc.Node {
-	text := string(doc.Src)
+// AddScript returns a node that stands for a file that a lifecycle command runs, or a part of it: text is as long, and while EachCommand
+// visits the given commands of it, the node's place is that of the one at hand.
+func (v *View) AddScript(doc *jsonc.Document, text string, commands []*shell.Command) *jsonc.Node {
 	n := &jsonc.Node{Kind: jsonc.String, Text: text, End: lineEnd(text, 0)}
 	v.scripts[n], v.Commands[n] = doc, parsed{commands: commands}
 	return n
