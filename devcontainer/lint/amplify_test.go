@@ -313,6 +313,22 @@ func hostiles() []hostile {
 			}
 			return out
 		}, "SBX318"},
+		{"commands that ask large files of the project", func() devcontainer.Memory {
+			return devcontainer.Memory{"package.json": `{"dependencies": {"` + big + `": "1"}, "engines": {"node": "99"}}`,
+				configName: `{"image": "golang:1.24-alpine", "postCreateCommand": "` + strings.Repeat("go build x && poetry install --with a && "+
+					"make x && npm ci && just a && composer run x && uv sync --group a && ", 4_000) + `true", "onCreateCommand": {` +
+					repeated(4_000, func(i int) string { return fmt.Sprintf(`"c%d": "make x%d && bash s%d.sh",`, i, i, i) }) + `"x": "y"}}`,
+				"Makefile": strings.Repeat("a:\n\tb\n", 9_000), "justfile": strings.Repeat("a: b\n", 90_000),
+				"composer.json": `{"scripts": {"` + big + `": ""}}`, "go.mod": "module a\n\ngo 1.99\n",
+				"pyproject.toml": "[dependency-groups]\n" + strings.Repeat("a1 = []\n", 60_000)}
+		}, ""},
+		{"a script with many commands", func() devcontainer.Memory {
+			return devcontainer.Memory{configName: `{"image": "python:3.12-slim", "postCreateCommand": "bash s.sh", "appPort": 1}`,
+				"s.sh": strings.Repeat("cd a\npip install -r r\nflask run\n", 2_000), "r": strings.Repeat("a==1\n", 90_000)}
+		}, ""},
+		{"many volumes and networks of others", composedOf("services:\n  a:\n    image: a:1\n    volumes:\n" +
+			repeated(9_000, func(i int) string { return fmt.Sprintf("      - ./a%d:/a%d\n      - v%d:/b%d\n", i, i, i, i) }) + "volumes:\n" +
+			repeated(9_000, func(i int) string { return fmt.Sprintf("  v%d: {external: true}\n", i) })), ""},
 		{"an order of many Features",
 			configured(`{"image": "a:1", "features": {` +
 				repeated(15_000, func(i int) string { return fmt.Sprintf(`"ghcr.io/a/b/f%d:1": {},`, i) }) +

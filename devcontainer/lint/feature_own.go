@@ -111,18 +111,16 @@ func booleansMistaken(v *rule.View) (out []rule.Finding) {
 	if !strings.Contains(text, "[") {
 		return nil
 	}
+	yesOrNo := map[string]bool{}
 	for _, m := range options(v) {
-		name := optionVariable(m.Name)
-		if m.Value.Member("type").TextOr("") != "boolean" || !strings.Contains(text, name) || isSetIn(text, name) {
-			continue
-		}
-		for _, at := range comparedTo.FindAllStringSubmatchIndex(text, -1) {
-			if word := text[at[4]:at[5]]; text[at[2]:at[3]] == name && word != "true" && word != "false" {
-				f := v.AtDockerfile(at[0], at[1], fmt.Sprintf("%s is true or false, and never %s", name, word), "compare it with true")
-				f.Severity = diag.SeverityWarning
-				out = append(out, f)
-				break
-			}
+		yesOrNo[optionVariable(m.Name)] = m.Value.Member("type").TextOr("") == "boolean"
+	}
+	for _, at := range comparedTo.FindAllStringSubmatchIndex(text, mostAsked) {
+		name, word := text[at[2]:at[3]], text[at[4]:at[5]]
+		if yesOrNo[name] && word != "true" && word != "false" && !isSetIn(text, name) {
+			f := v.AtDockerfile(at[0], at[1], fmt.Sprintf("%s is true or false, and never %s", name, word), "compare it with true")
+			f.Severity = diag.SeverityWarning
+			out = append(out, f)
 		}
 	}
 	return out

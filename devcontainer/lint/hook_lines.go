@@ -132,20 +132,28 @@ func gitNeeded(v *rule.View, folder string, cmd *shell.Command) string {
 		if w, ok := cmd.Value("-r", "--requirement"); ok && w.Literal && strings.Contains("\n"+textIn(v, folder, w.Text), "\ngit+") {
 			return w.Text + " has a package that pip fetches with git"
 		}
-	case cmd.Is("npm"):
-		var of packageJSON
-		if json.Unmarshal([]byte(textIn(v, folder, "package.json")), &of) != nil {
-			return ""
-		}
-		for _, list := range []map[string]string{of.Dependencies, of.DevDependencies} {
-			for _, from := range list {
-				if strings.HasPrefix(from, "git+") || strings.HasPrefix(from, "git:") || strings.HasPrefix(from, "github:") {
-					return "package.json has a package that npm fetches with git"
-				}
+	case cmd.Is("npm") && rule.Once(v, "packages of git", func(v *rule.View) bool {
+		return fetchesWithGit(textIn(v, folder, "package.json"))
+	}):
+		return "package.json has a package that npm fetches with git"
+	}
+	return ""
+}
+
+// fetchesWithGit reports whether a package.json has a package from a git repository.
+func fetchesWithGit(text string) bool {
+	var of packageJSON
+	if json.Unmarshal([]byte(text), &of) != nil {
+		return false
+	}
+	for _, list := range []map[string]string{of.Dependencies, of.DevDependencies} {
+		for _, from := range list {
+			if strings.HasPrefix(from, "git+") || strings.HasPrefix(from, "git:") || strings.HasPrefix(from, "github:") {
+				return true
 			}
 		}
 	}
-	return ""
+	return false
 }
 
 // withoutGit is the finding about a command that calls git where there is none.

@@ -139,15 +139,22 @@ func partMissing(v *rule.View, folder string, cmd *shell.Command) rule.Finding {
 			continue
 		}
 		for _, file := range p.file {
-			text := textIn(v, folder, file)
-			names, known := p.names(text, file)
-			if text == "" || !known {
+			names := rule.Once(v, "names of a "+p.what+" in "+path.Join(folder, file), func(v *rule.View) []string {
+				text := textIn(v, folder, file)
+				names, known := p.names(text, file)
+				if text == "" || !known {
+					return nil
+				}
+				return append(names, "")
+			})
+			if names == nil {
 				continue
 			}
 			for name := range strings.SplitSeq(m[1], ",") {
-				if slices.Contains(names, name) || name == "" {
+				if slices.Contains(names, name) {
 					continue
 				}
+				names = names[:len(names)-1]
 				hint := fmt.Sprintf("%s has none", file)
 				if best := nearest(name, names); best != "" {
 					hint = fmt.Sprintf("did you mean %q?", best)

@@ -96,8 +96,12 @@ func recipeNode(v *rule.View, folder string, cmd *shell.Command, seen map[string
 		return nil
 	}
 	full := path.Join(folder, "Makefile")
+	if seen[full+":"+words[0].Text] {
+		return nil
+	}
+	seen[full+":"+words[0].Text] = true
 	doc := v.Readable(relativeTo(v, full))
-	if doc == nil || len(doc.Src) > maxScript || seen[full+":"+words[0].Text] {
+	if doc == nil || len(doc.Src) > maxScript {
 		return nil
 	}
 	for _, at := range recipeOf.FindAllSubmatchIndex(doc.Src, -1) {
@@ -105,7 +109,6 @@ func recipeNode(v *rule.View, folder string, cmd *shell.Command, seen map[string
 		if string(doc.Src[at[2]:at[3]]) != words[0].Text || strings.ContainsAny(recipe, `$\`) || strings.Contains(recipe, "cd ") {
 			continue
 		}
-		seen[full+":"+words[0].Text] = true
 		text := bytes.Repeat([]byte(" "), at[5]) // so that places are those of the file
 		copy(text, "set -e\n")
 		for n := at[4]; n < at[5]; n++ {
@@ -214,8 +217,10 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 				made = made || written
 				return
 			}
-			if f := wantedByCommand(v, folder, cmd); f.Message != "" && !written {
-				out, written = append(out, at(v, n, f)), true
+			if !written {
+				if f := wantedByCommand(v, folder, cmd); f.Message != "" {
+					out, written = append(out, at(v, n, f)), true
+				}
 			}
 			inside := property != "initializeCommand"
 			if f := notInPath(v, folder, cmd); f.Message != "" && inside && !written && !strings.Contains(n.Text, "PATH") {

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -43,21 +44,21 @@ func networksOfNobody(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
+// mostAsked bounds the networks and volumes that are looked for in other files, and the mounts that are compared with others.
+const mostAsked = 50
+
 // externalOfNobody reports networks and volumes of Compose that somebody else must make, and that nothing in the project does.
 func externalOfNobody(v *rule.View) (out []rule.Finding) {
 	if !v.ByCompose() || v.Composed == nil || v.Root.Member("initializeCommand") != nil || len(v.Composed.Project.Unread) > 0 {
 		return nil
 	}
 	for _, key := range []string{"networks", "volumes"} {
-		for _, m := range membersOf(v.Composed.Project.Root.Get(key)) {
+		for n, m := range membersOf(v.Composed.Project.Root.Get(key)) {
+			if n == mostAsked {
+				break
+			}
 			external := m.Value.Get("external")
-			name := m.Name
-			if n := m.Value.Get("name").String(); n != "" {
-				name = n
-			}
-			if n := external.Get("name").String(); n != "" {
-				name = n
-			}
+			name := cmp.Or(external.Get("name").String(), m.Value.Get("name").String(), m.Name)
 			if external == nil || external.String() == "false" || strings.Contains(name, "$") || slices.Contains(plainNetworks, name) ||
 				madeByOther(v, key, name) {
 				continue
@@ -104,8 +105,11 @@ func projectCovered(v *rule.View) (out []rule.Finding) {
 	if dev == nil || dev.Get("volumes") == nil {
 		return nil
 	}
-	for _, n := range dev.Get("volumes").Items {
+	for asked, n := range dev.Get("volumes").Items {
 		m := volumeOf(n)
+		if asked == mostAsked {
+			break
+		}
 		if n.Kind != compose.Scalar || !m.named || n.Doc != dev.Doc || n.Start < dev.Start || !path.IsAbs(m.target) {
 			continue
 		}
@@ -123,28 +127,12 @@ func projectCovered(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
-// bothForms reports a variable of a database that is given as a text and as a file, which its entrypoint refuses.
-func bothForms(s *compose.Service, all []compose.Variable) (f rule.Finding) {
-	for _, variable := range all {
-		plain, isFile := strings.CutSuffix(variable.Name, "_FILE")
-		if !isFile || variable.Value == "" {
-			continue
-		}
-		at := slices.IndexFunc(all, func(o compose.Variable) bool { return o.Name == plain && o.Set && o.Value != "" })
-		if at >= 0 && len(plain) > 0 {
-			return rule.AtCompose(variable.Node, fmt.Sprintf("the image refuses both %s and %s, so the service %s ends at once", plain,
-				variable.Name, s.Name), "keep one of the two")
-		}
-	}
-	return f
-}
-
 // withFileForm are images whose entrypoint has the function file_env, and the beginnings of the variables that it asks for (those of
 // docker-library and MariaDB, 2026).
 var withFileForm = map[string]string{"postgres": "POSTGRES_", "postgis/postgis": "POSTGRES_", "pgvector/pgvector": "POSTGRES_",
 	"mysql": "MYSQL_", "mariadb": "M", "mongo": "MONGO_INITDB_"}
 
-// givenTwice reports that of the services next to the dev container.
+// givenTwice reports a variable of a database that is given as a text and as a file.
 func givenTwice(v *rule.View) (out []rule.Finding) {
 	for _, s := range neighbours(v) {
 		name, _ := imageOf(s)
@@ -152,14 +140,18 @@ func givenTwice(v *rule.View) (out []rule.Finding) {
 		if begins == "" || s.Get("entrypoint") != nil || s.Get("command") != nil {
 			continue
 		}
-		var all []compose.Variable
-		for _, variable := range s.Get("environment").Variables() {
-			if strings.HasPrefix(variable.Name, begins) {
-				all = append(all, variable)
-			}
+		set := map[string]bool{}
+		all := s.Get("environment").Variables()
+		for _, variable := range all {
+			set[variable.Name] = variable.Set && variable.Value != ""
 		}
-		if f := bothForms(s, all); f.Message != "" {
-			out = append(out, f)
+		for _, variable := range all {
+			plain, isFile := strings.CutSuffix(variable.Name, "_FILE")
+			if isFile && set[plain] && set[variable.Name] && strings.HasPrefix(plain, begins) {
+				out = append(out, rule.AtCompose(variable.Node, fmt.Sprintf("the image refuses both %s and %s, so the service %s ends at once", plain,
+					variable.Name, s.Name), "keep one of the two"))
+				break
+			}
 		}
 	}
 	return out

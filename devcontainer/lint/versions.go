@@ -79,11 +79,15 @@ func versionRefused(v *rule.View, folder, tool, from string, has baseimage.Numbe
 		if to, moved := folderBefore(h, cmd); moved {
 			here = path.Join(folder, to)
 		}
-		if !h.inside() || devcontainer.LeavesTree(here) || !c.line.MatchString(strings.ReplaceAll(joinedWords(cmd), "./", "")) ||
-			anotherVersion(v, c.tool, c.others) {
+		if !h.inside() || devcontainer.LeavesTree(here) || !c.line.MatchString(strings.ReplaceAll(joinedWords(cmd), "./", "")) {
 			return f
 		}
-		d := c.demand(v, here)
+		d := rule.Once(v, "version in "+here, func(v *rule.View) demand {
+			if anotherVersion(v, c.tool, c.others) {
+				return demand{}
+			}
+			return c.demand(v, here)
+		})
 		if d.least == nil || d.met(has) {
 			return f
 		}
@@ -96,15 +100,19 @@ func versionRefused(v *rule.View, folder, tool, from string, has baseimage.Numbe
 var languageNames = map[string]string{"go": "Go", "ruby": "Ruby", "python": "Python", "node": "Node.js", "dotnet": "the .NET SDK",
 	"java": "Java", "php": "PHP", "rust": "Rust", "elixir": "Elixir"}
 
+// farBack is as far as a text is searched for a change of the folder; behind that the folder is not known.
+const farBack = 4 << 10
+
 // folderBefore returns the folder to which a hook goes in front of a command with cd, when it does.
 func folderBefore(h *hookReading, cmd *shell.Command) (to string, moved bool) {
 	if h.node.Kind != jsonc.String {
 		return "", false
 	}
-	before := h.node.Text[:min(cmd.Start, len(h.node.Text))]
+	end := min(cmd.Start, len(h.node.Text))
+	before := h.node.Text[max(0, end-farBack):end]
 	at := strings.LastIndex(before, "cd ")
 	if at < 0 {
-		return "", false
+		return "../..", end > farBack
 	}
 	to, _, _ = strings.Cut(before[at+3:], "&")
 	to, _, _ = strings.Cut(strings.TrimSpace(to), ";")
@@ -142,11 +150,14 @@ func anotherVersion(v *rule.View, tool, others string) bool {
 
 // textIn reads a file of the folder, "" when it is not there.
 func textIn(v *rule.View, folder, name string) string {
-	src, err := v.Tree.Read(path.Join(folder, name))
-	if err != nil || len(src) > jsonc.MaxSize {
-		return ""
-	}
-	return string(src)
+	full := path.Join(folder, name)
+	return rule.Once(v, "text of "+full, func(v *rule.View) string {
+		src, err := v.Tree.Read(full)
+		if err != nil || len(src) > jsonc.MaxSize {
+			return ""
+		}
+		return string(src)
+	})
 }
 
 // matched is the demand that a file makes where a pattern matches: a number, or an operator and a number.
@@ -309,20 +320,26 @@ func extensionsMissing(h *hookReading, cmd *shell.Command) (f rule.Finding) {
 	if !installs || !known || tool != "php" || !h.asItIs {
 		return f
 	}
-	if anotherVersion(h.v, "php", "ignore-platform docker-php-ext install-php-extensions pecl apt-get") {
+	name := rule.Once(h.v, "extension that is missing", func(v *rule.View) string { return extensionMissing(v, folder) })
+	if name == "" {
 		return f
 	}
+	return rule.Finding{Message: fmt.Sprintf("composer.json requires ext-%s, which %s has not: composer refuses", name, h.v.BaseImage()),
+		Hint: fmt.Sprintf("build an image: RUN docker-php-ext-install %s, with the libraries that it needs", name)}
+}
+
+// extensionMissing returns an extension that composer.json requires and that the image has not; "" when there is none.
+func extensionMissing(v *rule.View, folder string) string {
 	var of struct{ Require map[string]string }
-	if json.Unmarshal([]byte(textIn(h.v, folder, "composer.json")), &of) != nil {
-		return f
+	if anotherVersion(v, "php", "ignore-platform docker-php-ext install-php-extensions pecl apt-get") ||
+		json.Unmarshal([]byte(textIn(v, folder, "composer.json")), &of) != nil {
+		return ""
 	}
-	for _, name := range notInPHP {
-		if _, asked := of.Require["ext-"+name]; asked {
-			return rule.Finding{Message: fmt.Sprintf("composer.json requires ext-%s, which %s has not: composer refuses", name, h.v.BaseImage()),
-				Hint: fmt.Sprintf("build an image: RUN docker-php-ext-install %s, with the libraries that it needs", name)}
-		}
+	at := slices.IndexFunc(notInPHP, func(name string) bool { return of.Require["ext-"+name] != "" })
+	if at < 0 {
+		return ""
 	}
-	return f
+	return notInPHP[at]
 }
 
 func rustDemand(v *rule.View, folder string) demand {

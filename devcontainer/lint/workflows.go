@@ -61,7 +61,7 @@ func workflowsOf(v *rule.View, src string, features []string) (out []rule.Findin
 }
 
 func publishes(v *rule.View, top, text string, step []int, say func(start, end int, message, hint string)) {
-	for _, m := range basePath.FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range basePath.FindAllStringSubmatchIndex(text, mostAsked) {
 		kind, given := text[m[2]:m[3]], text[m[4]:m[5]]
 		full := path.Join(top, given)
 		one := devcontainer.FeatureName
@@ -90,7 +90,7 @@ func testedFeatures(text string, features []string, say func(start, end int, mes
 			say(start, end, fmt.Sprintf("src has no Feature %s, and the reference CLI refuses to test", name), "name a folder of src")
 		}
 	}
-	for _, m := range testedFeature.FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range testedFeature.FindAllStringSubmatchIndex(text, mostAsked) {
 		unknown(m[2], m[3])
 	}
 	m := matrixList.FindSubmatchIndex([]byte(text))
@@ -98,12 +98,12 @@ func testedFeatures(text string, features []string, say func(start, end int, mes
 		return
 	}
 	indent := text[m[2]:m[3]]
-	offset := m[1]
+	offset, asked := m[1], 0
 	for line := range strings.Lines(text[m[1]:]) {
 		item := strings.TrimLeft(line, " \t")
 		name, isItem := strings.CutPrefix(item, "- ")
 		name = strings.Trim(strings.TrimSpace(strings.SplitN(name, "#", 2)[0]), `"'`)
-		if !isItem || len(line)-len(item) < len(indent) {
+		if asked++; asked > maxCandidates || !isItem || len(line)-len(item) < len(indent) {
 			break
 		}
 		if start := offset + strings.Index(line, name); name != "" && !strings.ContainsAny(name, "${}: ") {
