@@ -85,8 +85,9 @@ func startRefused(v *rule.View, context string) rule.Finding {
 	text := string(src)
 	binary := strings.Contains(text, "\x00") || strings.HasPrefix(text, "\x7f")
 	if f.Message == "" && text != "" && !binary && !strings.HasPrefix(text, "#!") {
-		f = rule.Finding{Message: fmt.Sprintf("%s does not begin with #!, so the container does not start (exec format error)", place),
-			Hint: "let its first line be #!/bin/sh"}
+		const message = "%s does not begin with #!: the engine refuses it (exec format error), unless a shell starts it"
+		f = rule.Finding{Message: fmt.Sprintf(message, place),
+			Hint: "let its first line be #!/bin/sh", Severity: diag.SeverityWarning} // the reference CLI's does
 	}
 	passes := strings.Contains(text, "$@") || strings.Contains(text, "$*") || staysUp.MatchString(ofRun.ReplaceAllString(text, ""))
 	shellScript := program == "sh" || program == "bash" || program == "dash"

@@ -198,7 +198,7 @@ func scriptsRefuse(c *atStep) refusal {
 		}
 		zsh := strings.Contains(w.Text, "ohmyzsh/ohmyzsh") || strings.Contains(w.Text, "install.ohmyz.sh")
 		if zsh && c.image.Lacks("zsh") && c.image.Official() && !c.before(" zsh") && !c.opaque() {
-			return refusal{message: fmt.Sprintf("Oh My Zsh wants zsh, and %s has none", c.name), hint: "install zsh above"}
+			return refusal{message: fmt.Sprintf("Oh My Zsh wants zsh, and %s has none", c.name), hint: "install zsh above", warn: true}
 		}
 	}
 	return refusal{}
@@ -345,9 +345,7 @@ func sourcesOfOthers(v *rule.View, s *dockerfile.Stage, i *dockerfile.Instructio
 			start, end := i.Find(key)
 			f := v.AtDockerfile(start, end, fmt.Sprintf("nothing brings the key %s, so apt takes nothing from this source", key),
 				"fetch it in front: curl -fsSL ADDRESS -o "+key)
-			if !image.Asked() {
-				f.Severity = diag.SeverityWarning
-			}
+			f.Severity = diag.SeverityWarning // the image is built, until a step asks apt for lists
 			out = append(out, f)
 		}
 	}

@@ -23,7 +23,11 @@ func imageLacks(v *rule.View) (out []rule.Finding) {
 		if s.Parent == nil && s.Known {
 			if why, hint := baseimage.NoSuchTag(s.Image); why != "" {
 				start, end := s.From.Find(s.Image)
-				out = append(out, v.AtDockerfile(start, end, why, hint))
+				f := v.AtDockerfile(start, end, why, hint)
+				if strings.HasPrefix(s.Image, "nvidia/") { // of the official images a repository lists the tags
+					f.Severity = diag.SeverityWarning
+				}
+				out = append(out, f)
 			}
 		}
 		image, _ := baseimage.Of(s.Base().Image)

@@ -185,7 +185,7 @@ func phpRefuses(c *atStep) refusal {
 	for _, w := range c.Args() {
 		if needs := phpNeeds[w.Text]; needs != nil && !c.before(needs...) {
 			return refusal{message: fmt.Sprintf("the extension %s is built with %s, which %s lacks", w.Text, needs[0], c.name),
-				hint: "install the library with its headers above"}
+				hint: "install the library with its headers above", warn: true}
 		}
 	}
 	return refusal{}

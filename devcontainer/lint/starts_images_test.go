@@ -46,12 +46,13 @@ var startImages = []standIn{
 		[]string{"a:1", "a:2"}},
 	{"server", "FROM sbx-starts:debian-12\nCMD [\"sleep\", \"infinity\"]\n", []string{"x/y:1", "postgres:17", "postgres:16", "redis:7",
 		"myorg/api:dev", "nginx:1.29"}},
-	{"node-slim", "FROM node:22-bookworm-slim\nRUN npm install -g corepack && rm /usr/local/bin/yarn* /usr/local/bin/pnp*\n",
+	{"node-slim", "FROM node:22-bookworm-slim\n" +
+		"RUN npm install -g corepack && rm /usr/local/bin/yarn* /usr/local/bin/pnp* && npm install -g yarn@1\n",
 		[]string{"node:24-slim"}},
 	{"node", "FROM node:22-bookworm-slim\n" + aptOf(buildOfDeb+"python3") + " && " + fresh + "\n",
 		[]string{"node:25"}},
-	{"node-24", "FROM sbx-starts:node\nRUN npm install -g corepack && rm /usr/local/bin/yarn* /usr/local/bin/pnp*\n",
-		[]string{"node:24", "node:20", "node:22-bookworm", "node:20-bookworm"}},
+	{"node-24", "FROM sbx-starts:node\nRUN npm install -g corepack && rm /usr/local/bin/yarn* /usr/local/bin/pnp* && npm install -g yarn@1\n",
+		[]string{"node:24", "node:22", "node:20", "node:22-bookworm", "node:20-bookworm"}},
 	{"python-slim", "FROM sbx-starts:debian-13\n" + aptOf("ca-certificates python3 python3-venv") + pythonOfDeb + fresh + "\n",
 		[]string{"python:3.13-slim", "python:3.12-slim"}},
 	{"python", "FROM sbx-starts:debian-13\n" + aptOf(buildOfDeb+"python3 python3-venv") + pythonOfDeb + fresh + "\n",
@@ -61,7 +62,8 @@ var startImages = []standIn{
 		"COPY go /usr/local/go\nENV PATH=/go/bin:/usr/local/go/bin:$PATH GOPATH=/go\nWORKDIR /go\n", []string{"golang:1.24", "golang:1.23"}},
 	{"ubuntu", "FROM sbx-starts:debian-13\nRUN useradd -m -u 1000 ubuntu\n", []string{"ubuntu:24.04"}},
 	{"alpine", "FROM sbx-starts:debian-13 AS b\n" + aptOf("busybox-static") + "\nRUN mkdir -p /r/bin /r/etc /r/tmp /r/root /r/usr/bin && " +
-		"cp /bin/busybox /r/bin/ && for a in $(busybox --list); do ln -sf busybox /r/bin/$a; done && rm -f /r/bin/dpkg* /r/bin/rpm* && " +
+		"cp /bin/busybox /r/bin/ && for a in $(busybox --list | grep -v busybox); do ln -sf busybox /r/bin/$a; done && " +
+		"rm -f /r/bin/dpkg* /r/bin/rpm* && " +
 		"echo root:x:0:0:root:/root:/bin/sh > /r/etc/passwd && echo root:x:0: > /r/etc/group && " +
 		"printf 'ID=alpine\\nVERSION_ID=3.22.0\\n' > /r/etc/os-release\nFROM scratch\nCOPY --from=b /r /\nCMD [\"/bin/sh\"]\n",
 		[]string{"alpine:3.22", "alpine:3.20", "alpine:latest"}},

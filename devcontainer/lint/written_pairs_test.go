@@ -27,6 +27,11 @@ func mounting(mount string) string {
 		"\n-- .devcontainer/compose.yaml --\n" + service
 }
 
+const (
+	userDev1 = "root:x:0:0::/root:/bin/sh\ndev1:x:1000:1000::/:/bin/sh\n"
+	rootfs   = "-- .devcontainer/rootfs/etc/passwd --\n" + userDev1
+)
+
 const pyproject = "\n-- pyproject.toml --\n[project]\n"
 
 // depending is a Feature of the project that depends on another.
@@ -127,21 +132,23 @@ var writtenPairs = []pair{
 		"services:\n  app:\n    image: debian:13\n    command: [sh, -c, \"date; echo ready\"]\n    volumes: [\"..:/w\"]\n",
 		"services:\n  app:\n    image: debian:13\n    command: [sh, -c, \"while true; do date; done\"]\n    volumes: [\"..:/w\"]\n"},
 	// Users that a Dockerfile makes without their names.
-	{"user of a loop", `error SBX703 "dev1"`, asDev + "RUN for n in a b; do echo $n; useradd -m dev; done\n",
+	{"user of a loop", `error SBX703 "dev1"`, asDev + "RUN for n in a; do echo $n; useradd -m dev; done\n",
 		asDev + "RUN for n in 1 2; do useradd -m dev$n; done\n"},
 	{"user of an ARG", `error SBX703 "dev1"`, asDev + "ARG NAME=dev\nRUN useradd -m $NAME\n", asDev + "ARG NAME=dev1\nRUN useradd -m $NAME\n"},
-	{"number of another user", `error SBX703 "dev1"`, asDev + "RUN useradd -u \"$(cat /uid)\" -m dev\n",
-		asDev + "RUN useradd -m dev\"$(cat /n)\"\n"},
+	{"number of another user", `error SBX703 "dev1"`, asDev + "RUN echo 1001 > /uid\nRUN useradd -u \"$(cat /uid)\" -m dev\n",
+		asDev + "RUN echo 1 > /n\nRUN useradd -m dev\"$(cat /n)\"\n"},
 	{"users of xargs", `SBX703`, "", asDev + "RUN seq -f dev%g 1 3 | xargs -n1 useradd -m\n"},
 	{"users in a list", `SBX703`, "", asDev + "RUN seq 1 3 | sed 's/.*/dev&:x:::::/' | newusers\n"},
 	{"user written to the file", `SBX703`, "", asDev + "RUN n=1; echo \"dev$n:x:1000:1000::/:/bin/sh\" >> /etc/passwd\n"},
 	{"user renamed", `SBX703`, "", asDev + "RUN usermod -l \"dev$(cat /n)\" games\n"},
-	{"files over the root folder", `error SBX703 "dev1"`, asDev + "COPY . /opt\n", asDev + "COPY . /\n"},
-	{"system in an archive", `error SBX703 "dev1"`, asDev + "ADD rootfs.tar.gz /opt\n", asDev + "ADD rootfs.tar.gz /\n"},
-	{"files over the WORKDIR that is the root folder", `error SBX703 "dev1"`, asDev + "WORKDIR /srv\nCOPY rootfs ./\n",
-		asDev + "WORKDIR /\nCOPY rootfs ./\n"},
-	{"files over a folder of the root folder", `error SBX703 "dev1"`, asDev + "WORKDIR /etc\nWORKDIR app\nCOPY rootfs .\n",
-		asDev + "WORKDIR /srv\nWORKDIR ..\nADD rootfs.tar.gz ./etc\n"},
+	{"files over the root folder", `error SBX703 "dev1"`, asDev + "COPY . /opt\n",
+		asDev + "COPY . /\n-- .devcontainer/etc/passwd --\n" + userDev1},
+	{"system in an archive", `error SBX703 "dev1"`, asDev + "ADD rootfs.tar.gz /opt\n-- .devcontainer/rootfs.tar.gz --\n",
+		asDev + "ADD rootfs.tar.gz /\n-- .devcontainer/rootfs.tar.gz --\n"},
+	{"files over the WORKDIR that is the root folder", `error SBX703 "dev1"`, asDev + "WORKDIR /srv\nCOPY rootfs ./\n" + rootfs,
+		asDev + "WORKDIR /\nCOPY rootfs ./\n" + rootfs},
+	{"files over a folder of the root folder", `error SBX703 "dev1"`, asDev + "WORKDIR /etc\nWORKDIR app\nCOPY rootfs .\n" + rootfs,
+		asDev + "WORKDIR /srv\nWORKDIR ..\nADD rootfs.tar.gz ./etc\n-- .devcontainer/rootfs.tar.gz --\n"},
 	{"files copied over the root folder by a step", `warning SBX703 "dev1"`,
 		asDev + "COPY rootfs /tmp/rootfs\nRUN cp -a /tmp/rootfs/. /\n", asDev +
 			"COPY rootfs /tmp/rootfs\nRUN cp -a /tmp/rootfs/. / && id dev1\n"},

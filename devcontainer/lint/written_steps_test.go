@@ -61,7 +61,7 @@ var writtenSteps = []pair{
 			"-- .devcontainer/Dockerfile --\nFROM node:22\nWORKDIR /w\nCOPY package.json ./\nRUN npm install\n" +
 			"-- .devcontainer/package.json --\n{}\n"},
 	// Texts and arrays.
-	{"script without its first line", `error SBX753 ENTRYPOINT`, ownCommand + "COPY --chmod=755 e.sh /e.sh\nENTRYPOINT [\"/e.sh\"]\n" +
+	{"script without its first line", `warning SBX753 ENTRYPOINT`, ownCommand + "COPY --chmod=755 e.sh /e.sh\nENTRYPOINT [\"/e.sh\"]\n" +
 		"-- .devcontainer/e.sh --\n# starts\nexec sleep 1d\n", ownCommand + "COPY --chmod=755 e.sh /e.sh\nENTRYPOINT [\"/e.sh\"]\n" +
 		"-- .devcontainer/e.sh --\n#!/bin/sh\nexec sleep 1d\n"},
 	{"array without quotes", `warning SBX731 ENTRYPOINT`, ownCommand + "ENTRYPOINT [/usr/bin/tail, -f, /dev/null]\n",
@@ -116,7 +116,7 @@ var writtenFacts = []pair{
 		"FROM registry.access.redhat.com/ubi9/ubi-minimal:9.5\nRUN microdnf install -y git\n"},
 	{"program of a health check", `warning SBX754 curl`, "FROM node:22-slim\nHEALTHCHECK CMD curl -f http://localhost/ || exit 1\n",
 		"FROM node:22-slim\nHEALTHCHECK CMD node -e 'fetch(1)' || exit 1\n"},
-	{"key of a source", `error SBX754 /etc/apt/keyrings/x.asc`,
+	{"key of a source", `warning SBX754 /etc/apt/keyrings/x.asc`,
 		"FROM debian:12\nRUN echo 'deb [signed-by=/etc/apt/keyrings/x.asc] https://example.com/d bookworm main' > " +
 			"/etc/apt/sources.list.d/x.list\n",
 		"FROM debian:12\nCOPY x.asc /etc/apt/keyrings/\nRUN echo 'deb [signed-by=/etc/apt/keyrings/x.asc] https://example.com/d bookworm main' " +
@@ -124,7 +124,7 @@ var writtenFacts = []pair{
 	{"source of another system", `warning SBX754 download.docker.com`,
 		"FROM ubuntu:24.04\nRUN echo 'deb https://download.docker.com/linux/debian bookworm stable' > /etc/apt/sources.list.d/d.list\n",
 		"FROM debian:12\nRUN echo 'deb https://download.docker.com/linux/debian bookworm stable' > /etc/apt/sources.list.d/d.list\n"},
-	{"Oh My Zsh without zsh", `error SBX754 sh`, "FROM debian:12\n" + apt + "curl git\n" +
+	{"Oh My Zsh without zsh", `warning SBX754 sh`, "FROM debian:12\n" + apt + "curl git\n" +
 		"RUN sh -c \"$(curl -fsSL https://raw.githubusercontent.com/ohmyzsh/ohmyzsh/master/tools/install.sh)\"\n", "FROM debian:12\n" + apt +
 		"curl git zsh\nRUN sh -c \"$(curl -fsSL https://raw.githubusercontent.com/ohmyzsh/ohmyzsh/master/tools/install.sh)\"\n"},
 	{"what the builder keeps out", `warning SBX753 node_modules`, `{"build": {"dockerfile": "Dockerfile", "context": ".."}}` +
@@ -169,8 +169,8 @@ var writtenFacts = []pair{
 		"FROM maven:3-eclipse-temurin-21\nRUN mvn -v\n"},
 	{"runtime of CUDA", `warning SBX749 nvcc`, "FROM nvidia/cuda:12.6.2-runtime-ubuntu22.04\nRUN nvcc -V\n",
 		"FROM nvidia/cuda:12.6.2-devel-ubuntu22.04\nRUN nvcc -V\n"},
-	{"newest CUDA", `error SBX755 nvidia/cuda:latest`, "FROM nvidia/cuda:latest\n", "FROM nvidia/cuda:12.6.2-base-ubuntu22.04\n"},
-	{"CUDA that is gone", `error SBX755 nvidia/cuda`, "FROM nvidia/cuda:10.2-devel-ubuntu18.04\n",
+	{"newest CUDA", `warning SBX755 nvidia/cuda:latest`, "FROM nvidia/cuda:latest\n", "FROM nvidia/cuda:12.6.2-base-ubuntu22.04\n"},
+	{"CUDA that is gone", `warning SBX755 nvidia/cuda`, "FROM nvidia/cuda:10.2-devel-ubuntu18.04\n",
 		"FROM nvidia/cuda:11.8.0-devel-ubuntu22.04\n"},
 	{"package of a vendor", `warning SBX754 dpkg`,
 		"FROM debian:12\n" + apt + "wget\nRUN wget https://x.io/google-chrome-stable_amd64.deb && " +
