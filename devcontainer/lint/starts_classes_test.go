@@ -153,6 +153,7 @@ var bySource = map[string]string{
 var unknownTwins = map[string]string{
 	"system in an archive":                   "the archive has the user",
 	"files over a folder of the root folder": "the archive has the user",
+	"health that is switched off":            "the image has a health check",
 	"file that the editor opens":             "an editor opens the file, and devcontainer exec enters a folder",
 }
 

@@ -95,7 +95,7 @@ type starter struct {
 
 var (
 	// echoed are lines in which a program repeats what it was asked to do.
-	echoed = regexp.MustCompile(`Start: Run|^Step \d+/|Command failed: docker (run|build|pull)|^\s+at |` +
+	echoed = regexp.MustCompile(`Start: Run|^(\[[^]]*\] )?Step \d+/|Command failed: docker (run|build|pull)|^\s+at |` +
 		`Running the \w+Command|control manifest|@devcontainers/cli`)
 	// composeUp is the command of Compose that the CLI names, and whose output it keeps to itself.
 	composeUp = regexp.MustCompile(`Command failed: (docker compose .* up -d.*)`)
