@@ -16,7 +16,7 @@ import (
 // surroundings are mistakes between a configuration and what is around it: the versions that the project's files ask for, names in
 // them, its Features' own files, tests and workflows. Behind a mistake may be what is written in nearly the same way and is right.
 //
-//go:embed testdata/surroundings.txt
+//go:embed testdata/surroundings.txtar
 var surroundings string
 
 func TestWrittenSurroundings(t *testing.T) {

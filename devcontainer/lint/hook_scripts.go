@@ -1,0 +1,305 @@
+package lint
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/dockerfile"
+	"github.com/org/claude-sandbox/devcontainer/rights"
+	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/devcontainer/shell"
+	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
+)
+
+// before are programs that make, fetch or leave files and folders: behind them nothing is
+// known of what a path leads to.
+var before = []string{"cd", "pushd", "git", "cp", "mv", "curl", "wget", "ln", "make", "touch", "tee", "source", ".", "tar", "unzip",
+	"npm", "yarn", "pnpm", "python", "python3", "node", "go", "cargo", "bash", "sh", "install", "sed", "dos2unix", "rsync", "printf",
+	"echo", "cat"}
+
+// guarded matches commands that ask whether a script is there, or go on without it.
+var guarded = lazyregexp.New(`\[\[?\s|\btest\b|\|\||\b(if|for|while|case)\b`)
+
+// hookScripts reports scripts of the project that a hook calls and that do not run.
+func hookScripts(v *rule.View) (out []rule.Finding) {
+	out = hookMeanings(v, notMountedThere, mountedElsewhere, shellForScript, containersOnHost, readOnlyProject, clonedIntoProject,
+		repositoryElsewhere, withoutNetwork, browsersRefused, pathsOfHost)
+	if v.Tree == nil {
+		return out
+	}
+	out = append(out, attributesOfScripts(v)...)
+	made := false    // an earlier hook may have made files
+	written := false // it may have made any, and not only those that an installation makes
+	eachHookText(v, func(property string, n *jsonc.Node) {
+		folder, known := v.Home, true
+		if property != "initializeCommand" {
+			folder, known = workspaceOnHost(v)
+		}
+		if !known {
+			return
+		}
+		if n.Kind == jsonc.String && guarded.MatchString(n.Text) && !v.IsScript(n) {
+			made, written = true, true
+			return
+		}
+		chmod := false
+		v.EachCommand(n, func(_ *jsonc.Node, cmd *shell.Command) {
+			name, byPath := scriptOf(cmd)
+			if to := folderOf(cmd); to != "" && !written {
+				if folder = path.Join(folder, to); isMissing(v, folder) && cmd.OnFailure == shell.Ends && isProject(v) {
+					out = append(out, at(v, n, rule.Finding{Message: fmt.Sprintf("there is no folder %s", to),
+						Hint: "the hook starts in the folder that is opened"}))
+				}
+				written = v.Tree.Kind(folder) != devcontainer.Folder
+				made = made || written
+				return
+			}
+			if !written {
+				if f := wantedByCommand(v, folder, cmd); f.Message != "" {
+					out, written = append(out, at(v, n, f)), true
+				}
+			}
+			inside := property != "initializeCommand"
+			if f := notInPath(v, folder, cmd); f.Message != "" && inside && !written && !strings.Contains(n.Text, "PATH") {
+				out = append(out, at(v, n, f))
+			}
+			if f := atRoot(v, cmd); f.Message != "" && inside && !written {
+				out = append(out, at(v, n, f))
+			}
+			quiet := name != "" && scriptMakesNoFile(v, path.Join(folder, name)) || v.IsScript(n) && makesNoFile(cmd)
+			written = written || !makesNoFile(cmd) && !quiet
+			if list := packageList(cmd); list != "" && !made {
+				f := listMissing(v, path.Join(folder, list), list)
+				if f.Message == "" && inside {
+					f = listAbove(v, folder, list)
+				}
+				if f.Message != "" {
+					out = append(out, at(v, n, f))
+				}
+			}
+			if name != "" && !made {
+				if f := scriptFails(v, path.Join(folder, name), name, byPath, chmod); f.Message != "" {
+					out = append(out, at(v, n, f))
+				}
+			}
+			chmod = chmod || cmd.Is("chmod", "find", "xargs")
+			_, inline := cmd.Flag("-c") // its text is among the commands
+			mayMake := name != "" || cmd.Is(before...) && !inline
+			made = made || !quiet && mayMake || len(cmd.Files) > 0
+		})
+	})
+	return out
+}
+
+// makesNoFile reports whether a command makes none that another command of a hook asks for.
+func makesNoFile(cmd *shell.Command) bool {
+	words := cmd.Operands()
+	installs := len(words) == 0 || slices.Contains([]string{"install", "ci", "i", "config", "enable"}, words[0].Text)
+	return len(cmd.Files) == 0 && (cmd.Is("npm", "yarn", "pnpm", "pip", "pip3", "git", "corepack", "composer", "poetry",
+		"bundle", "uv") && installs ||
+		cmd.Is("sudo", "apt-get", "apt", "apk", "echo", "chown", "chmod", "export", "set", "true", "printf", "useradd"))
+}
+
+// scriptMakesNoFile reports whether a script of the project has only such commands.
+func scriptMakesNoFile(v *rule.View, full string) bool {
+	if devcontainer.LeavesTree(full) {
+		return false
+	}
+	return rule.Once(v, "makes no file: "+full, func(v *rule.View) bool {
+		src, err := v.Tree.Read(full)
+		if err != nil {
+			return false
+		}
+		commands, err := shell.Parse(string(src), nil)
+		return err == nil && !slices.ContainsFunc(commands, func(cmd *shell.Command) bool { return !makesNoFile(cmd) })
+	})
+}
+
+// wantedByCommand reports a file or a target that a command cannot do without, unless the text asks whether it fails.
+func wantedByCommand(v *rule.View, folder string, cmd *shell.Command) rule.Finding {
+	if cmd.OnFailure == shell.Open {
+		return rule.Finding{}
+	}
+	f := wantedFile(v, folder, cmd)
+	if f.Message == "" {
+		f = targetMissingIn(v, folder, cmd)
+	}
+	for _, ask := range []func(*rule.View, string, *shell.Command) rule.Finding{exampleMissing, namedMissing, partMissing} {
+		if f.Message == "" {
+			f = ask(v, folder, cmd)
+		}
+	}
+	if f.Message != "" && !isProject(v) {
+		return rule.Finding{}
+	}
+	if f.Message != "" && cmd.OnFailure == shell.Unheard {
+		f.Severity = diag.SeverityWarning
+	}
+	return f
+}
+
+// folderOf returns the folder of the project that cd goes to, "" for none.
+func folderOf(cmd *shell.Command) string {
+	words := cmd.Operands()
+	if cmd.Words[0].Text != "cd" || len(words) != 1 || !words[0].Literal || path.IsAbs(words[0].Text) || strings.ContainsAny(words[0].Text,
+		"$~*-") {
+		return ""
+	}
+	return words[0].Text
+}
+
+// scriptFile matches the files that interpreters besides shells are given.
+var scriptFile = lazyregexp.New(`^[\w./-]+\.(py|js|mjs|cjs|rb|pl|php)$`)
+
+// scriptOf returns the relative path of the script that a command runs, "" for none, and
+// whether the script itself is the program.
+func scriptOf(cmd *shell.Command) (name string, byPath bool) {
+	word := cmd.Words[0]
+	byPath = true
+	if cmd.Is("sh", "bash", "dash", "zsh") {
+		if _, inline := cmd.Flag("-c", "-s", "-o"); inline || len(cmd.Operands()) == 0 {
+			return "", false
+		}
+		word, byPath = cmd.Operands()[0], false
+	}
+	if args := cmd.Args(); cmd.Is("python", "python3", "node", "ruby", "perl", "php") && len(args) > 0 &&
+		scriptFile.MatchString(args[0].Text) {
+		word, byPath = args[0], false
+	}
+	text := strings.TrimPrefix(word.Text, "${containerWorkspaceFolder}/")
+	program := text == "-" || slices.Contains(shell.Shells, text)
+	if path.IsAbs(text) || program || strings.ContainsAny(text, "$*?[~`<>(") || byPath && !strings.Contains(text, "/") {
+		return "", false
+	}
+	return text, byPath
+}
+
+// notInPath reports a script of the project that is called by its name alone, which the shell looks for in PATH. Only the
+// images that are used as they are have no such program for certain.
+func notInPath(v *rule.View, folder string, cmd *shell.Command) rule.Finding {
+	name := cmd.Words[0].Text
+	byName := strings.HasSuffix(name, ".sh") && !strings.ContainsAny(name, "/$*?[~`<>(")
+	if byName && v.Tree.Kind(path.Join(folder, ".devcontainer", name)) == devcontainer.File {
+		name = ".devcontainer/" + name
+	}
+	if !byName || cmd.OnFailure == shell.Open || v.Tree.Kind(path.Join(folder, name)) != devcontainer.File {
+		return rule.Finding{}
+	}
+	asItIs := v.Root.Member("image") != nil && !v.HasFeatures() && len(v.Mounts()) == 0
+	if !asItIs || setsPath(v) {
+		return rule.Finding{}
+	}
+	return rule.Finding{Message: fmt.Sprintf("%s is looked for in PATH, not in the folder that is opened", cmd.Words[0].Text),
+		Hint: "write ./" + name}
+}
+
+// atRoot reports a script of .devcontainer that is called as if the project were the container's root folder.
+func atRoot(v *rule.View, cmd *shell.Command) rule.Finding {
+	word := cmd.Words[0]
+	if args := cmd.Operands(); cmd.Is(shell.Shells...) && len(args) > 0 {
+		word = args[0]
+	}
+	rest := strings.TrimPrefix(word.Text, "/")
+	isOurs := word.Literal && strings.HasPrefix(word.Text, "/.devcontainer/") && cmd.OnFailure != shell.Open &&
+		v.Tree.Kind(path.Join(v.Home, rest)) == devcontainer.File
+	if !isOurs {
+		return rule.Finding{}
+	}
+	if rule.Once(v, "something may bring /.devcontainer", bringsToRoot) || v.Root.Member("workspaceMount") != nil {
+		return rule.Finding{}
+	}
+	return rule.Finding{Message: fmt.Sprintf("there is no script %s: the project is not the container's root folder", word.Text),
+		Hint: "hooks start in the folder that is opened: write ./" + rest}
+}
+
+// bringsToRoot reports whether the image or a mount may have a folder /.devcontainer.
+func bringsToRoot(v *rule.View) bool {
+	return v.Build != nil && slices.ContainsFunc(v.Build.History(), func(i *dockerfile.Instruction) bool {
+		return strings.Contains(i.Source(), "/.devcontainer") || i.Name == "COPY" && strings.HasSuffix(strings.TrimSpace(i.Source()), " /")
+	}) || slices.ContainsFunc(slices.Concat(v.Mounts(), v.ServiceMounts()), func(r rights.Right) bool {
+		return r.Mount.Target == "/" || strings.HasPrefix(r.Mount.Target, "/.devcontainer")
+	})
+}
+
+// setsPath reports whether the configuration sets the folders in which programs are looked for.
+func setsPath(v *rule.View) bool {
+	return slices.ContainsFunc(v.Of(rights.Env, rights.SessionEnv), func(r rights.Right) bool { return r.Name == "PATH" })
+}
+
+// scriptFails says why a script does not run; its message is "" when it does. chmod says
+// that its mode may be another one by then.
+func scriptFails(v *rule.View, full, name string, byPath, chmod bool) rule.Finding {
+	if devcontainer.LeavesTree(full) {
+		return rule.Finding{}
+	}
+	first := scriptLineOf(v, full)
+	executable, known := devcontainer.Executable(v.Tree, full)
+	switch {
+	case first.unread:
+		parent := path.Dir(full)
+		if !isMissing(v, full) && (path.Base(parent) != ".devcontainer" || !isMissing(v, parent)) { // which no build makes
+			return rule.Finding{}
+		}
+		return rule.Finding{Message: fmt.Sprintf("there is no script %s", name),
+			Hint: "it is looked for from the folder that is opened, so one of .devcontainer is .devcontainer/NAME"}
+	case first.windows:
+		f := rule.Finding{Message: fmt.Sprintf("%s has the line ends of Windows", name),
+			Hint: "save it with LF, and keep it so with a line of .gitattributes: *.sh text eol=lf"}
+		if !byPath { // some commands survive that
+			f.Severity = diag.SeverityWarning
+		}
+		return f
+	case byPath && known && !executable && !chmod:
+		return rule.Finding{Message: fmt.Sprintf("%s is not executable", name),
+			Hint: fmt.Sprintf("git update-index --chmod=+x %s, and chmod +x; or call it with sh", name)}
+	}
+	return rule.Finding{}
+}
+
+// scriptLine is what is known of the first line of a script.
+type scriptLine struct {
+	unread  bool // it cannot be read
+	windows bool // it names a program, and ends with CR LF
+}
+
+func scriptLineOf(v *rule.View, full string) scriptLine {
+	return rule.Once(v, "first line of "+full, func(v *rule.View) scriptLine {
+		src, err := v.Tree.Read(full)
+		line, _, more := bytes.Cut(src, []byte("\n"))
+		return scriptLine{err != nil, more && bytes.HasPrefix(line, []byte("#!")) && bytes.HasSuffix(line, []byte("\r"))}
+	})
+}
+
+// listMissing says that a file of packages is not there; its message is "" when it is.
+func listMissing(v *rule.View, full, name string) rule.Finding {
+	if devcontainer.LeavesTree(full) || !isMissing(v, full) {
+		return rule.Finding{}
+	}
+	return rule.Finding{Message: fmt.Sprintf("there is no file %s", name), Hint: "it is looked for from the folder that is opened"}
+}
+
+// listAbove reports a file of packages that is named as if the hook started in .devcontainer. The container of an image has
+// nothing above the project.
+func listAbove(v *rule.View, folder, name string) rule.Finding {
+	here, up := strings.CutPrefix(name, "../")
+	if !up || folder != v.Home || v.Root.Member("image") == nil || len(v.Mounts()) > 0 ||
+		v.Tree.Kind(path.Join(folder, here)) != devcontainer.File {
+		return rule.Finding{}
+	}
+	return rule.Finding{Message: fmt.Sprintf("there is no file %s: the container has nothing above the folder that is opened", name),
+		Hint: "hooks start in the folder that is opened, not in .devcontainer: write " + here}
+}
+
+// isMissing reports whether a folder that is there has no such entry. One that is not there either is mostly
+// made by a build.
+func isMissing(v *rule.View, full string) bool {
+	parent := path.Dir(full)
+	return v.Tree.Kind(full) == devcontainer.Nothing && v.Tree.Kind(parent) == devcontainer.Folder &&
+		!devcontainer.HasEntry(v.Tree, full)
+}
