@@ -354,3 +354,25 @@ func codespacesUnread(v *rule.View, all *jsonc.Node) (out []rule.Finding) {
 	}
 	return out
 }
+
+// settingsElsewhere reports settings of VS Code with a path below /workspaces, where the project is mounted elsewhere.
+func settingsElsewhere(v *rule.View) (out []rule.Finding) {
+	folder := v.Root.Member("workspaceFolder").TextOr("")
+	own := v.Root.Member("workspaceMount").TextOr("") != "" || v.ByCompose()
+	if !own || !path.IsAbs(folder) || strings.HasPrefix(folder, "/workspaces") || strings.Contains(folder, "$") ||
+		mounted("/workspaces", slices.Concat(v.Mounts(), v.ServiceMounts())) {
+		return nil
+	}
+	settings := v.Root.Member("customizations").Member("vscode").Member("settings")
+	if settings == nil {
+		return nil
+	}
+	settings.Walk(func(n *jsonc.Node) {
+		if n.Kind == jsonc.String && strings.HasPrefix(n.Text, "/workspaces/") {
+			f := v.AtValue(n, fmt.Sprintf("the project is at %s, and the container has no /workspaces", folder),
+				"write ${workspaceFolder}/…, which settings of folders know, or "+folder+"/…")
+			out = append(out, f)
+		}
+	})
+	return out
+}

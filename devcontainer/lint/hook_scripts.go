@@ -303,3 +303,60 @@ func isMissing(v *rule.View, full string) bool {
 	return v.Tree.Kind(full) == devcontainer.Nothing && v.Tree.Kind(parent) == devcontainer.Folder &&
 		!devcontainer.HasEntry(v.Tree, full)
 }
+
+// attributesOfScripts reports lines of .gitattributes that give scripts of a hook the line ends of Windows, and a file whose name git
+// does not read.
+func attributesOfScripts(v *rule.View) (out []rule.Finding) {
+	if v.Tree == nil || v.Kind() != devcontainer.ConfigFile {
+		return nil
+	}
+	calls := false
+	v.EachHookText(func(text string) { calls = calls || strings.Contains(text, ".sh") })
+	if !calls {
+		return nil
+	}
+	for _, name := range []string{".gitattributes", ".gitattribute", "gitattributes", ".gitatributes", ".devcontainer/.gitattribute"} {
+		full := path.Join(v.Home, name)
+		if v.Tree.Kind(full) != devcontainer.File {
+			continue
+		}
+		src, err := v.Tree.Read(full)
+		if err != nil || len(src) > jsonc.MaxSize {
+			continue
+		}
+		at := crlfScripts.FindSubmatchIndex(src)
+		wrong := path.Base(name) != ".gitattributes"
+		if wrong {
+			at = []int{0, len(firstLine(src))}
+		}
+		doc := v.Readable(relativeTo(v, full))
+		if at == nil || doc == nil {
+			continue
+		}
+		f := rule.Finding{Place: rights.Place{Doc: doc, Start: at[0], End: at[1]}, Severity: diag.SeverityWarning,
+			Message: "git writes these scripts with the line ends of Windows, and the container's shell refuses them",
+			Hint:    "write *.sh text eol=lf"}
+		if wrong {
+			f.Message, f.Hint = fmt.Sprintf("git reads no file %s", path.Base(name)), "call it .gitattributes"
+		}
+		v.Also(doc)
+		out = append(out, f)
+	}
+	return out
+}
+
+var crlfScripts = lazyregexp.New(`(?m)^\*(\.sh)?[ \t]+([^#\n]*[ \t])?eol=crlf`)
+
+func firstLine(src []byte) string {
+	line, _, _ := strings.Cut(string(src), "\n")
+	return line
+}
+
+// relativeTo is a name of the tree as the configuration would write it.
+func relativeTo(v *rule.View, full string) string {
+	up := ""
+	for dir := path.Clean(v.Dir); dir != path.Clean(v.Home) && dir != "." && dir != "/"; dir = path.Dir(dir) {
+		up += "../"
+	}
+	return up + strings.TrimPrefix(full, strings.TrimPrefix(v.Home+"/", "./"))
+}

@@ -356,3 +356,49 @@ func isNamed(v *rule.View, name string) (named bool) {
 	}
 	return named
 }
+
+// withFileForm are images whose entrypoint has the function file_env, and the beginnings of the variables that it asks for (those of
+// docker-library and MariaDB, 2026).
+var withFileForm = map[string]string{"postgres": "POSTGRES_", "postgis/postgis": "POSTGRES_", "pgvector/pgvector": "POSTGRES_",
+	"mysql": "MYSQL_", "mariadb": "M", "mongo": "MONGO_INITDB_"}
+
+// givenTwice reports a variable of a database that is given as a text and as a file.
+func givenTwice(v *rule.View) (out []rule.Finding) {
+	for _, s := range neighbours(v) {
+		name, _ := imageOf(s)
+		begins := withFileForm[name]
+		if begins == "" || s.Get("entrypoint") != nil || s.Get("command") != nil {
+			continue
+		}
+		set := map[string]bool{}
+		all := s.Get("environment").Variables()
+		for _, variable := range all {
+			set[variable.Name] = variable.Set && variable.Value != ""
+		}
+		for _, variable := range all {
+			plain, isFile := strings.CutSuffix(variable.Name, "_FILE")
+			if isFile && set[plain] && set[variable.Name] && strings.HasPrefix(plain, begins) {
+				out = append(out, rule.AtCompose(variable.Node, fmt.Sprintf("the image refuses both %s and %s, so the service %s ends at once", plain,
+					variable.Name, s.Name), "keep one of the two"))
+				break
+			}
+		}
+	}
+	return out
+}
+
+// readOnlyService reports a dev container's service with read_only: the editor installs its server among those files.
+func readOnlyService(v *rule.View) []rule.Finding {
+	dev := v.Composed.Dev()
+	if dev == nil || !v.ByCompose() {
+		return nil
+	}
+	n := dev.Get("read_only")
+	if !n.True() || dev.Get("tmpfs") != nil || slices.ContainsFunc(v.ServiceMounts(), func(r rights.Right) bool {
+		return strings.HasPrefix(r.Mount.Target, "/home") || strings.HasPrefix(r.Mount.Target, "/root")
+	}) {
+		return nil
+	}
+	return []rule.Finding{rule.AtCompose(n, "editors install their server in the container's home, which cannot be written",
+		"leave read_only out, or mount a volume at the user's home and tmpfs at /tmp")}
+}

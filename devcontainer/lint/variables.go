@@ -2,10 +2,12 @@ package lint
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/baseimage"
 	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
@@ -189,3 +191,37 @@ func replaceIn(v *rule.View, n *jsonc.Node, old, replacement string) []jsonc.Edi
 	}
 	return jsonc.Replace(n, strings.ReplaceAll(src, old, replacement))
 }
+
+// envMistakes reports values of variables that their reader refuses or does not find, which it was asked itself.
+func envMistakes(v *rule.View) (out []rule.Finding) {
+	tool, _ := baseimage.Version(v.BaseImage())
+	image, _ := baseimage.Of(v.BaseImage())
+	lists := []string{"PATH", "PYTHONPATH", "NODE_PATH"}
+	for _, r := range v.Of(rights.Env, rights.SessionEnv) {
+		if !r.Own() || r.Value == "" || r.Notation == rights.Label {
+			continue
+		}
+		ours := r.Notation == rights.Property && !strings.Contains(r.Value, "$") && asItIs(v)
+		switch {
+		case slices.Contains(lists, r.Name) && semicolon.MatchString(r.Value):
+			out = append(out, rule.AtRight(r, fmt.Sprintf("%s has a semicolon, which is a part of a folder's name here", r.Name),
+				"write a colon between two folders"))
+		case r.Name == "NODE_OPTIONS" && spacedOption.MatchString(r.Value):
+			out = append(out, rule.AtRight(r, "node takes a value in NODE_OPTIONS only behind =, and does not start",
+				"write "+strings.Replace(spacedOption.FindString(r.Value), " ", "=", 1)))
+		case r.Name == "GOROOT" && ours && tool == "go" && path.Clean(r.Value) != "/usr/local/go":
+			out = append(out, rule.AtRight(r, fmt.Sprintf("Go is in /usr/local/go of %s, and finds nothing elsewhere", v.BaseImage()),
+				"leave it out"))
+		case r.Name == "JAVA_HOME" && ours && image.ForDevContainers() && tool == "java" && systemsJava.MatchString(r.Value):
+			out = append(out, rule.AtRight(r, fmt.Sprintf("%s has no Java of the system there", v.BaseImage()),
+				"leave it out: the image sets it to /usr/local/sdkman/candidates/java/current"))
+		}
+	}
+	return append(out, settingsElsewhere(v)...)
+}
+
+var (
+	semicolon    = lazyregexp.New(`[}\w];([/$]|$)`)
+	spacedOption = lazyregexp.New(`--(max[-_]old[-_]space[-_]size|max[-_]semi[-_]space[-_]size|stack[-_]trace[-_]limit) \d+`)
+	systemsJava  = lazyregexp.New(`^/usr/lib/jvm/(java-|temurin|default|adoptopenjdk|jdk-|zulu)`)
+)

@@ -244,3 +244,32 @@ func workspaceUnopened(v *rule.View) []rule.Finding {
 	}
 	return []rule.Finding{f}
 }
+
+// projectCovered reports a volume at the place of a folder that the same list of volumes mounts above it: Compose takes the later one, and
+// the project is not in the container.
+func projectCovered(v *rule.View) (out []rule.Finding) {
+	dev := v.Composed.Dev()
+	if dev == nil || dev.Get("volumes") == nil {
+		return nil
+	}
+	for asked, n := range dev.Get("volumes").Items {
+		m := volumeOf(n)
+		if asked == mostAsked {
+			break
+		}
+		if n.Kind != compose.Scalar || !m.named || n.Doc != dev.Doc || n.Start < dev.Start || !path.IsAbs(m.target) {
+			continue
+		}
+		for line := range strings.Lines(string(n.Doc.Src[dev.Start:n.Start])) {
+			item, ok := strings.CutPrefix(strings.TrimSpace(line), "- ")
+			parts := compose.SplitVolume(strings.Trim(strings.TrimSpace(item), `"'`))
+			if ok && len(parts) > 1 && strings.HasPrefix(parts[0], ".") && path.Clean(parts[1]) == path.Clean(m.target) {
+				out = append(out, rule.AtCompose(n,
+					fmt.Sprintf("this volume takes the place of %s, mounted at %s above, so its files are not there", parts[0], m.target),
+					"keep one of the two"))
+				break
+			}
+		}
+	}
+	return out
+}
