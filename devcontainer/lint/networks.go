@@ -17,6 +17,10 @@ import (
 // plainNetworks are those that every engine has.
 var plainNetworks = []string{"bridge", "host", "none", "default", "nat", "slirp4netns", "pasta", "private", "ns"}
 
+// ofCompose ends the names of the networks that Compose makes for its projects. A project's own Compose file may do so, whose
+// name is that of the folder, and Compose refuses one that was made by hand.
+const ofCompose = "_default"
+
 // networksOfNobody reports networks that nothing in the project makes, and an address in one that gives none.
 func networksOfNobody(v *rule.View) (out []rule.Finding) {
 	made := v.Root.Member("initializeCommand") != nil
@@ -24,7 +28,7 @@ func networksOfNobody(v *rule.View) (out []rule.Finding) {
 	for _, a := range v.RunArgs {
 		named := (a.Flag == "network" || a.Flag == "net") && a.Node != nil && a.Value != "" && !slices.Contains(plainNetworks, a.Value)
 		own = own || named
-		if !named || made || strings.ContainsAny(a.Value, ":$=,") {
+		if !named || made || strings.ContainsAny(a.Value, ":$=,") || strings.HasSuffix(a.Value, ofCompose) {
 			continue
 		}
 		f := v.AtValue(a.Node, fmt.Sprintf("nothing makes the network %s, without which the engine does not start the container", a.Value),
