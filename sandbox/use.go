@@ -41,8 +41,13 @@ func size(bytes int64) string {
 	return fmt.Sprintf("%d KiB", bytes>>10)
 }
 
-// usePause is the time between two looks at what the agent's container uses.
-const usePause = time.Second
+// Between two looks at what the agent's container uses usePause passes, and at the beginning
+// less until the engine tells of it: a run can be over in a second, and the engine tells
+// nothing of a container that has ended.
+const (
+	usePause      = time.Second
+	firstUsePause = usePause / 10
+)
 
 // watchUse looks at what the container uses until ctx ends, and then sends what it saw;
 // nil = the engine never said. A peak between two looks is not seen.
@@ -51,7 +56,8 @@ func watchUse(ctx context.Context, e *engine.Engine, id string) <-chan *Use {
 	go func() {
 		var seen *Use
 		defer func() { sum <- seen }()
-		next := time.NewTimer(usePause / 10)
+		pause := firstUsePause
+		next := time.NewTimer(pause)
 		defer next.Stop()
 		for {
 			select {
@@ -59,13 +65,15 @@ func watchUse(ctx context.Context, e *engine.Engine, id string) <-chan *Use {
 				return
 			case <-next.C:
 			}
-			next.Reset(usePause)
 			now, err := e.Use(ctx, id)
 			// One that runs has a process. With none the engine does not count what is the
 			// container's: Podman without control groups of its own tells of the whole machine.
 			if err != nil || now.PIDs == 0 {
+				pause = min(2*pause, usePause)
+				next.Reset(pause)
 				continue
 			}
+			next.Reset(usePause)
 			if seen == nil {
 				seen = &Use{}
 			}

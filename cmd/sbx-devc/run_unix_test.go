@@ -189,7 +189,9 @@ func TestReaderOfTheOutputLeaves(t *testing.T) {
 	t.Parallel()
 	const key = "sk-ant-key-of-this-test"
 	api := httptest.NewServer(&fakeapi.Server{APIKey: key, Script: fakeapi.Script{Turns: []fakeapi.Turn{
-		{Bash: []string{"seq 20000"}}, {Bash: []string{"echo done > after; echo " + key + " | base64; curl -m 5 https://denied.example.com"}},
+		// It sleeps so long that the engine tells what the container uses before that ends.
+		{Bash: []string{"seq 20000; sleep 3"}},
+		{Bash: []string{"echo done > after; echo " + key + " | base64; curl -m 5 https://denied.example.com"}},
 	}}})
 	defer api.Close()
 	summary, log := filepath.Join(t.TempDir(), "summary.json"), filepath.Join(t.TempDir(), "log.jsonl")
