@@ -101,7 +101,7 @@ func StartsAs(image string) string {
 // startsAs are such users, by the image or by the folder of all images that have it.
 var startsAs = map[string]string{"quay.io/jupyter/": "jovyan", "jupyter/": "jovyan",
 	"jenkins/jenkins": "jenkins", "jenkins/agent": "jenkins", "jenkins/inbound-agent": "jenkins",
-	"cimg/": "circleci", "apache/airflow": "airflow", "mambaorg/micromamba": "mambauser",
+	"cimg/": "circleci", "ghcr.io/rails/devcontainer/images/": "vscode", "apache/airflow": "airflow", "mambaorg/micromamba": "mambauser",
 	"homebrew/brew": "linuxbrew", "codercom/code-server": "coder", "ghcr.io/puppeteer/puppeteer": "pptruser", "grafana/grafana": "grafana",
 	"selenium/standalone-chrome": "seluser", "selenium/standalone-firefox": "seluser", "nodered/node-red": "node-red"}
 

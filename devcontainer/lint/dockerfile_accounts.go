@@ -245,7 +245,7 @@ func setsPrefix(step string) bool {
 var givesAway = lazyregexp.New(`--ch(own|mod)|\bchown|\bchmod|\bmkdir|\binstall -|\bcd\b|--mount|--from|\bgit\b|\bsu\b|\brsync\b|\bcp\b`)
 
 // ofOthers matches folders that need not be root's.
-var ofOthers = lazyregexp.New(`^/(home|tmp|var/tmp)(/|$)`)
+var ofOthers = lazyregexp.New(`^/(tmp|var/tmp)(/|$)|^/home(/[^/]+)?$`)
 
 // globally is how a finding calls what installsGlobally is about.
 func globally(cmd *shell.Command) string {

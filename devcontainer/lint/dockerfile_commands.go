@@ -69,7 +69,8 @@ type refusal struct {
 
 // refusing are programs, each with what says why it refuses a command.
 var refusing = map[string]func(*atStep) refusal{
-	"apt-get": aptRefuses, "apt": aptRefuses, "pip": pipRefuses, "pip3": pipRefuses, "uv": uvRefuses, "go": cgoRefuses,
+	"apt-get": aptRefuses, "apt": aptRefuses, "pip": listAsPackage, "pip3": listAsPackage, "apk": verbRefused,
+	"mkdir": mkdirRefuses, "activate": activateRefuses, "uv": uvRefuses, "go": cgoRefuses,
 	"snap": snapRefuses, "systemctl": systemdRefuses, "playwright": playwrightRefuses,
 	"npx": playwrightRefuses, "adduser": adduserRefuses, "useradd": groupsRefused, "usermod": usermodRefused, "userdel": userRefused,
 	"deluser": userRefused,
@@ -77,7 +78,7 @@ var refusing = map[string]func(*atStep) refusal{
 	"sdkmanager": sdkmanagerRefuses, "dotnet": dotnetRefuses, "dpkg": dpkgRefuses, "sh": scriptsRefuse, "bash": scriptsRefuse,
 	"docker-php-ext-install": phpRefuses, "gem": gemRefuses, "curl": curlRefuses, "chown": chownRefuses, "pacman": pacmanRefuses,
 	"chsh": shellMissing, "add-apt-repository": ppaRefuses,
-	"npm": endlessStep, "yarn": endlessStep, "pnpm": pnpmRefuses, "flask": endlessStep, "uvicorn": endlessStep, "gunicorn": endlessStep,
+	"npm": newestNpm, "yarn": endlessStep, "pnpm": pnpmRefuses, "flask": endlessStep, "uvicorn": endlessStep, "gunicorn": endlessStep,
 	"rails": endlessStep, "php": endlessStep, "hugo": endlessStep, "jekyll": endlessStep, "mkdocs": endlessStep, "jupyter": endlessStep,
 	"tail": endlessStep, "sleep": endlessStep, "nodemon": endlessStep, "vite": endlessStep, "next": endlessStep, "ng": endlessStep,
 	"streamlit": endlessStep, "docker-entrypoint.sh": endlessStep, "python": endlessStep, "python3": endlessStep, "bundle": bundleRefuses,
@@ -137,7 +138,7 @@ func aptRefuses(c *atStep) refusal {
 				hint: "write && between the commands"}
 		}
 	}
-	return refusal{}
+	return verbRefused(c)
 }
 
 func snapRefuses(c *atStep) refusal {

@@ -21,6 +21,7 @@ type broughtFiles struct {
 	v          *rule.View
 	work       *budget.Budget // of all stages; when it is spent, anything may be anywhere
 	context    string
+	image      string // at the bottom
 	ignore     *ignored
 	folder     string            // the WORKDIR
 	copies     []broughtFile     // by COPY, in the order of the file
@@ -77,7 +78,8 @@ func filesBrought(v *rule.View, context string) (out []rule.Finding) {
 		}
 		image, _ := baseimage.Of(s.Base().Image)
 		bare := image.Official() && s.Base().Known || strings.HasPrefix(s.Base().Image, "mcr.microsoft.com/dotnet/")
-		b := &broughtFiles{v: v, work: work, context: context, ignore: ignore, folder: "/", bare: bare, variables: map[string]string{}}
+		b := &broughtFiles{v: v, image: s.Base().Image, work: work, context: context, ignore: ignore, folder: "/", bare: bare,
+			variables: map[string]string{}}
 		for _, i := range s.History() {
 			if f := b.step(i, i.Stage == s); f.Message != "" {
 				out = append(out, f)

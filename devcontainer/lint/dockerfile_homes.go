@@ -148,8 +148,11 @@ func homelyOf(cmd *shell.Command, i *dockerfile.Instruction) homely {
 		}
 		name, words = "playwright", words[at+1:]
 	}
-	if cmd.Is(shell.Shells...) && strings.Contains(i.Source(), "ohmyzsh/") && !strings.Contains(i.Source(), "ZSH=") {
-		return homelies[len(homelies)-1]
+	if cmd.Is(shell.Shells...) {
+		return installedAtHome(cmd, i)
+	}
+	if cmd.Is("pip", "pip3") && hasFlag(cmd, "--user") && len(words) > 1 && words[0].Text == "install" {
+		return homely{program: "pip", what: words[1].Text, instead: "leave --user out"}
 	}
 	var line []string
 	for _, w := range words {
@@ -318,6 +321,33 @@ func givenTo(s *dockerfile.Stage, until *dockerfile.Instruction, place string) b
 		}
 	}
 	return false
+}
+
+// installedAtHome returns what an installer that a shell runs puts into a home folder.
+func installedAtHome(cmd *shell.Command, i *dockerfile.Instruction) homely {
+	fetcher, ok := ranDownload(cmd)
+	if !ok {
+		return homely{}
+	}
+	for _, w := range fetcher.Args() {
+		if strings.Contains(w.Text, "ohmyzsh/") && !strings.Contains(i.Source(), "ZSH=") {
+			return homelies[len(homelies)-1]
+		}
+		for _, of := range installers {
+			chosen := slices.ContainsFunc(append(of.choice, "--to ", "-b ", "--install-dir", "ln -s", "/usr/local"), func(text string) bool {
+				_, set := i.Stage.Env[strings.TrimSpace(text)]
+				return set || strings.Contains(i.Source(), text)
+			})
+			if strings.HasPrefix(of.folder, ".") && strings.Contains(w.Text, of.address) && !chosen {
+				name, _, _ := strings.Cut(of.programs, " ")
+				if strings.Contains(of.address, "nvm") {
+					name = "nvm"
+				}
+				return homely{program: name, what: name}
+			}
+		}
+	}
+	return homely{}
 }
 
 func lowered(list []rule.Finding) []rule.Finding {

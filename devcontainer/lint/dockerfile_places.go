@@ -76,6 +76,9 @@ func placedElsewhere(v *rule.View) (out []rule.Finding) {
 					clear(placed)
 				}
 			case *instructions.RunCommand:
+				if onlyStartFiles(i) { // which no step reads
+					continue
+				}
 				if !known || otherPaths.MatchString(i.Source()) || i.Unread || slices.ContainsFunc(i.Shell, readsFiles.MatchString) ||
 					slices.ContainsFunc(i.Commands, func(cmd *shell.Command) bool { return cmd.Is("ln", "cp", "mv", "install") }) {
 					clear(placed)
@@ -86,6 +89,13 @@ func placedElsewhere(v *rule.View) (out []rule.Finding) {
 		}
 	}
 	return out
+}
+
+// onlyStartFiles reports whether a step writes into the start files of shells, and does nothing else.
+func onlyStartFiles(i *dockerfile.Instruction) bool {
+	return len(i.Commands) > 0 && !slices.ContainsFunc(i.Commands, func(cmd *shell.Command) bool {
+		return !cmd.Is("echo", "printf") || len(cmd.Files) != 1 || !startFiles.MatchString(cmd.Files[0].Text)
+	})
 }
 
 func mayPlace(i *dockerfile.Instruction) bool {

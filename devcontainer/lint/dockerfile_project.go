@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer"
@@ -21,8 +22,9 @@ var projectPrograms map[string]func(b *broughtFiles, cmd *shell.Command, folder 
 func init() { // the table and its functions refer to each other
 	projectPrograms = map[string]func(*broughtFiles, *shell.Command, string) rule.Finding{
 		"pip": pipReads, "pip3": pipReads, "poetry": poetryReads, "uv": uvReads, "npm": npmReads, "pnpm": npmReads, "yarn": npmReads,
-		"npx": npxReads, "bundle": namedReads, "composer": namedReads, "go": namedReads, "cargo": namedReads, "mix": namedReads,
-		"mvn": namedReads, "dotnet": dotnetReads, "conda": condaReads, "mamba": condaReads, "micromamba": condaReads, "make": makeReads,
+		"npx": npxReads, "bundle": namedReads, "composer": namedReads, "go": goReads, "cargo": namedReads, "mix": namedReads,
+		"pipenv": namedReads,
+		"mvn":    namedReads, "dotnet": dotnetReads, "conda": condaReads, "mamba": condaReads, "micromamba": condaReads, "make": makeReads,
 		"mvnw": wrapperReads, "gradlew": wrapperReads, "cp": copyReads, "chmod": copyReads,
 	}
 	for _, name := range readers {
@@ -66,6 +68,32 @@ func namedReads(b *broughtFiles, cmd *shell.Command, folder string) rule.Finding
 		}
 	}
 	return rule.Finding{}
+}
+
+// goNumber matches the version in the tag of an image of Go, and in a go.mod.
+var goNumber = lazyregexp.New(`(?m)(?:^go |:)1\.(\d+)`)
+
+// goReads is also about the version that go.mod asks for: an image of Go fetches no other (its GOTOOLCHAIN is local).
+func goReads(b *broughtFiles, cmd *shell.Command, folder string) rule.Finding {
+	words := cmd.Operands()
+	from, _ := b.find(path.Join(folder, "go.mod"))
+	module := len(words) > 0 && slices.Contains([]string{"mod", "build", "install", "test", "generate", "vet", "run"}, words[0].Text)
+	has := goNumber.FindStringSubmatch(b.image)
+	if from == "" || has == nil || !module || !strings.HasPrefix(b.image, "golang:") || b.variables["GOTOOLCHAIN"] != "" {
+		return namedReads(b, cmd, folder)
+	}
+	src := b.read(from)
+	asks := goNumber.FindSubmatch(src)
+	if asks == nil {
+		return rule.Finding{}
+	}
+	minor, _ := strconv.Atoi(has[1])
+	wanted, _ := strconv.Atoi(string(asks[1]))
+	if minor >= wanted || minor < 21 && wanted < 21 {
+		return rule.Finding{}
+	}
+	return warned(b.v.AtCommand(cmd, fmt.Sprintf("go.mod asks for Go 1.%d, and %s has 1.%d", wanted, b.image, minor),
+		fmt.Sprintf("take golang:1.%d, or write ENV GOTOOLCHAIN=auto above", wanted)))
 }
 
 // ofProject are the files that make a folder a project of Python's.
@@ -478,8 +506,14 @@ func copyReads(b *broughtFiles, cmd *shell.Command, folder string) rule.Finding 
 	if hasFlag(cmd, "-t", "-T", "--reference") {
 		return rule.Finding{}
 	}
+	if cmd.Is("cp") && !hasFlag(cmd, "-r", "-R", "-a", "--recursive", "--archive") && len(words) == 1 && words[0].Literal {
+		from, _ := b.find(b.place(words[0].Text, folder))
+		if from != "" && b.v.Tree.Kind(from) == devcontainer.Folder {
+			return b.v.AtWord(words[0], fmt.Sprintf("%s is a folder, which cp leaves out without -r", words[0].Text), "write cp -r")
+		}
+	}
 	for _, w := range words {
-		ofProject := !path.IsAbs(w.Text) || folder != "/" && within(path.Clean(w.Text), folder)
+		ofProject := !path.IsAbs(w.Text) || folder != "/" && within(path.Clean(w.Text), folder) || path.Dir(path.Clean(w.Text)) == "/"
 		if !w.Literal || !ofProject || !strings.Contains(path.Base(w.Text), ".") || strings.HasPrefix(path.Base(w.Text), ".") {
 			continue
 		}

@@ -28,6 +28,8 @@ var wants = []want{
 	{"composer install", "", []string{"composer.json"}},
 	{"poetry install", "", []string{"pyproject.toml"}},
 	{"uv sync", "", []string{"pyproject.toml"}},
+	{"pipenv install", "--deploy", []string{"Pipfile.lock"}},
+	{"pipenv sync", "", []string{"Pipfile.lock"}},
 	{"pip install -e .", "", []string{"pyproject.toml", "setup.py", "setup.cfg"}},
 	{"pip3 install -e .", "", []string{"pyproject.toml", "setup.py", "setup.cfg"}},
 	{"pip install .", "", []string{"pyproject.toml", "setup.py", "setup.cfg"}},

@@ -82,7 +82,8 @@ var writtenSteps = []pair{
 		"FROM debian:12\nRUN <<EOF\nset -eu\napt-get update\napt-get install -y git\ngit --version\nEOF\n"},
 	{"loop over braces", `warning SBX748 {`, "FROM debian:12\nRUN for i in {1..3}; do echo $i; done\n",
 		"FROM debian:12\nRUN for i in 1 2 3; do echo $i; done && bash -c 'for i in {1..3}; do echo $i; done'\n"},
-	{"numbers in braces", `warning SBX748 /`, "FROM debian:12\nRUN mkdir -p /srv/d{1..3}\n", "FROM debian:12\nRUN mkdir -p /srv/d1 /srv/d2\n"},
+	{"numbers in braces", `warning SBX748 /`, "FROM debian:12\nRUN mkdir -p /srv/d{1..3}\n",
+		"FROM debian:12\nRUN mkdir -p /srv/d1 /srv/d2\n"},
 	{"update or install", `warning SBX754 update`, "FROM debian:12\nRUN apt-get update || apt-get install -y git\n",
 		"FROM debian:12\nRUN apt-get update && apt-get install -y git || exit 1\n"},
 	// Stages.
@@ -174,7 +175,8 @@ var writtenFacts = []pair{
 		"FROM nvidia/cuda:11.8.0-devel-ubuntu22.04\n"},
 	{"package of a vendor", `warning SBX754 dpkg`,
 		"FROM debian:12\n" + apt + "wget\nRUN wget https://x.io/google-chrome-stable_amd64.deb && " +
-			"dpkg -i google-chrome-stable_amd64.deb\n", "FROM debian:12\n" + apt + "wget\nRUN wget https://x.io/google-chrome-stable_amd64.deb && " +
+			"dpkg -i google-chrome-stable_amd64.deb\n",
+		"FROM debian:12\n" + apt + "wget\nRUN wget https://x.io/google-chrome-stable_amd64.deb && " +
 			"apt-get install -y ./google-chrome-stable_amd64.deb\n"},
 	{"Homebrew as root", `warning SBX754 bash`,
 		"FROM golang:1.23\nRUN bash -c \"$(curl -fsSL https://raw.githubusercontent.com/Homebrew/install/HEAD/install.sh)\"\n",
@@ -189,3 +191,56 @@ var writtenFacts = []pair{
 }
 
 func TestWrittenFacts(t *testing.T) { testPairs(t, writtenFacts) }
+
+// writtenWords are words that a program does not know, and folders and files that are not what a step takes them for.
+var writtenWords = []pair{
+	{"word of apt", `error SBX754 apt-get`, "FROM debian:12\nRUN apt-get update && apt-get intall -y git\n",
+		"FROM debian:12\nRUN apt-get -q update && apt-get -o Dpkg::Use-Pty=0 install -y git\n"},
+	{"word of apk", `warning SBX754 apk`, "FROM alpine:3.20\nRUN apk install git\n", "FROM alpine:3.20\nRUN apk --no-cache add git\n"},
+	{"package that is misspelt", `error SBX752 build-essentials`, "FROM debian:12\n" + apt + "build-essentials\n",
+		"FROM debian:12\n" + apt + "build-essential\n"},
+	{"list as a package", `error SBX754 pip`, "FROM python:3.12\nCOPY requirements.txt /t/\nRUN pip install requirements.txt\n" +
+		"-- .devcontainer/requirements.txt --\nflask\n",
+		"FROM python:3.12\nCOPY requirements.txt /t/\nRUN pip install -r /t/requirements.txt\n" +
+			"-- .devcontainer/requirements.txt --\nflask\n"},
+	{"newest npm", `error SBX754 npm`, "FROM node:20\nRUN npm install -g npm@latest\n", "FROM node:20\nRUN npm install -g npm@10\n"},
+	{"folder in a folder", `error SBX754 mkdir`, "FROM debian:12\nRUN mkdir /opt/a/b\n",
+		"FROM debian:12\nRUN mkdir /opt/a && mkdir /opt/a/b\n"},
+	{"activate as a program", `error SBX754 .venv/bin/activate`,
+		"FROM python:3.12\nWORKDIR /a\nRUN python -m venv .venv\nRUN .venv/bin/activate && pip install flask\n",
+		"FROM python:3.12\nWORKDIR /a\nRUN python -m venv .venv\nRUN . .venv/bin/activate && pip install flask\n"},
+	{"file with the name of a folder", `error SBX754 /app`,
+		"FROM debian:12\nCOPY c.json /app\nWORKDIR /app\n-- .devcontainer/c.json --\n{}\n",
+		"FROM debian:12\nCOPY c.json /app/\nWORKDIR /app\n-- .devcontainer/c.json --\n{}\n"},
+	{"folder that cp leaves out", `error SBX753 /app/conf`,
+		"FROM debian:12\nCOPY . /app\nRUN cp /app/conf /srv\n-- .devcontainer/conf/a --\nx\n",
+		"FROM debian:12\nCOPY . /app\nRUN cp -r /app/conf /srv\n-- .devcontainer/conf/a --\nx\n"},
+	{"mode in front of its file", `error SBX753 /entrypoint.sh`,
+		"FROM debian:12\nRUN chmod +x /entrypoint.sh\nCOPY entrypoint.sh /\n-- .devcontainer/entrypoint.sh --\n#!/bin/sh\n",
+		"FROM debian:12\nCOPY entrypoint.sh /\nRUN chmod +x /entrypoint.sh\n-- .devcontainer/entrypoint.sh --\n#!/bin/sh\n"},
+	{"lock of pipenv", `error SBX753 pipenv`,
+		"FROM python:3.12\nRUN pip install pipenv\nWORKDIR /a\nRUN pipenv install --deploy\nCOPY . .\n" +
+			"-- .devcontainer/Pipfile.lock --\n{}\n",
+		"FROM python:3.12\nRUN pip install pipenv\nWORKDIR /a\nCOPY . .\nRUN pipenv install --deploy\n" +
+			"-- .devcontainer/Pipfile.lock --\n{}\n"},
+	{"Go of a module", `warning SBX753 go`, "FROM golang:1.22\nWORKDIR /a\nCOPY go.mod .\nRUN go mod download\n" +
+		"-- .devcontainer/go.mod --\nmodule a\n\ngo 1.23.0\n", "FROM golang:1.23\nWORKDIR /a\nCOPY go.mod .\nRUN go mod download\n" +
+		"-- .devcontainer/go.mod --\nmodule a\n\ngo 1.23.0\n"},
+	{"folder below a home that WORKDIR makes", `error SBX751 npm`,
+		"FROM node:22\nWORKDIR /home/node/app\nUSER node\nCOPY package.json ./\nRUN npm install\n-- .devcontainer/package.json --\n{}\n",
+		"FROM node:22\nUSER node\nWORKDIR /home/node/app\nCOPY package.json ./\nRUN npm install\n-- .devcontainer/package.json --\n{}\n"},
+	{"packages as the user of an image for Rails", `warning SBX751 apt-get`,
+		"FROM ghcr.io/rails/devcontainer/images/ruby:3.3.5\n" + apt + "vim\n",
+		"FROM ghcr.io/rails/devcontainer/images/ruby:3.3.5\nUSER root\n" + apt + "vim\nUSER vscode\n"},
+	{"PATH of a start file", `error SBX749 go`, fetchedGo + "RUN echo 'export PATH=$PATH:/usr/local/go/bin' >> ~/.bashrc\nRUN go version\n",
+		fetchedGo + "ENV PATH=$PATH:/usr/local/go/bin\nRUN go version\n"},
+	{"uv for root", `warning SBX747 sh`,
+		asVscode + "FROM mcr.microsoft.com/devcontainers/base:bookworm\nRUN curl -LsSf https://astral.sh/uv/install.sh | sh\n",
+		asVscode + "FROM mcr.microsoft.com/devcontainers/base:bookworm\n" +
+			"RUN curl -LsSf https://astral.sh/uv/install.sh | env UV_INSTALL_DIR=/usr/local/bin sh\n"},
+	{"package of Python for root", `warning SBX747 pip`,
+		asVscode + "FROM mcr.microsoft.com/devcontainers/python:3.12\nRUN pip install --user black\n",
+		asVscode + "FROM mcr.microsoft.com/devcontainers/python:3.12\nRUN pip install black\n"},
+}
+
+func TestWrittenWords(t *testing.T) { testPairs(t, writtenWords) }
