@@ -129,13 +129,13 @@ var bySource = map[string]string{
 	"apt-get on Alpine":                            "alpinelinux/aports scripts/mkimg.minirootfs.sh",
 	"apt-get on Fedora":                            "not read: pagure.io/fedora-kickstarts fedora-container-base.ks",
 	"apt-get on Rocky":                             "rocky-linux/kickstarts Rocky-9-Container-Base.ks",
-	"make on Alpine":                               "not read: docker-library/golang Dockerfile-linux.template: no make on Alpine",
+	"make on Alpine":                               "docker-library/golang Dockerfile-linux.template: only ca-certificates come to Alpine",
 	"number 1000 on Alpine's node":                 "nodejs/docker-node Dockerfile-alpine.template; busybox loginutils/adduser.c",
 	"packages as a made user":                      "not read: apk-tools src/database.c opens its lock for writing",
 	"names of Debian on Alpine":                    "not read: alpinelinux/aports main/openssl/APKBUILD",
 	"pip of Alpine":                                "alpinelinux/aports main/python3/externally-managed",
 	"pip of Ubuntu in an image for dev containers": "not read: python3.12 of Ubuntu has the file EXTERNALLY-MANAGED",
-	"conda activate in a step":                     "not read: conda/conda conda/shell/etc/profile.d/conda.sh",
+	"conda activate in a step":                     "conda/conda conda/shell/etc/profile.d/conda.sh: activate is its function",
 	"sdk in a hook":                                "devcontainers/features src/java/install.sh",
 	// Packages from indexes that these machines do not reach.
 	"option of a newer pip":      "not read: pypa/pip NEWS.rst: --break-system-packages since 23.0.1; Ubuntu 22.04 has 22.0.2",
@@ -144,9 +144,9 @@ var bySource = map[string]string{
 	"https without certificates": "curl of Debian 12 itself, by hand: (77) error setting certificate file",
 	"program that was fetched":   "curl and dash of Debian 12 themselves, by hand with a file: Permission denied",
 	"Go outside of PATH":         "not read: go.dev/doc/install: the archive is a folder go, whose bin is to be added to PATH",
-	"cargo outside of PATH":      "not read: rust-lang/rustup doc/user-guide: programs are in CARGO_HOME/bin",
-	"uv outside of PATH":         "not read: astral-sh/uv docs/reference/installer: ~/.local/bin",
-	"stage misspelt in a mount":  "not read: moby/buildkit dockerfile2llb/convert_runmount.go: a name of no stage is an image",
+	"cargo outside of PATH":      "rust-lang/rustup doc/user-guide/src/installation/index.md: programs are in CARGO_HOME/bin",
+	"uv outside of PATH":         "astral-sh/uv crates/uv-dirs/src/lib.rs, user_executable_directory: ~/.local/bin",
+	"stage misspelt in a mount":  "moby/buildkit frontend/dockerfile/dockerfile2llb/convert_runmount.go: a name of no stage is an image",
 }
 
 // unknownTwins are correct by what no file of theirs says, so they do not start here.
