@@ -16,9 +16,10 @@ import (
 )
 
 var (
-	// otherSources matches steps after which apt may have packages of others.
-	otherSources = lazyregexp.New(`sources|yum\.repos|vault\.centos|config-manager|` +
-		`add-apt|apt-key|\.deb\b|dpkg -i|extrepo|/etc/apt|\|\s*(sudo\s+)?(-E\s+)?(ba)?sh\b`)
+	// namesSources and pipesToShell match steps after which apt may have packages of others: two, as each is found by its words.
+	namesSources = lazyregexp.New(`sources|yum\.repos|vault\.centos|config-manager|` +
+		`add-apt|apt-key|\.deb\b|dpkg -i|extrepo|/etc/apt`)
+	pipesToShell = lazyregexp.New(`\|\s*(sudo\s+)?(-E\s+)?(ba)?sh\b`)
 	// otherPip matches what may bring a pip that is not the system's, or tell it what to do.
 	otherPip = lazyregexp.New(`(?i)venv|conda|pyenv|managed|break-system|get-pip|\buv\b|pip\.conf|PIP_|pipx|pip config|` +
 		`/usr/local/(bin/)?python`)
@@ -140,7 +141,7 @@ func (p *refusals) step(i *dockerfile.Instruction, own bool) bool {
 // known reports whether apt has no packages but those that are known.
 func (p *refusals) known() bool {
 	p.others = p.others || slices.ContainsFunc(p.unasked, func(i *dockerfile.Instruction) bool {
-		return otherSources.MatchString(i.Source())
+		return otherSources(i.Source())
 	})
 	p.unasked = p.unasked[:0]
 	return !p.others
@@ -206,3 +207,6 @@ func pipInstalls(cmd *shell.Command) bool {
 	_, elsewhere := cmd.Flag("--target", "-t", "--prefix", "--root", "--python", "--dry-run")
 	return len(args) > 0 && args[0].Text == "install" && !elsewhere && (cmd.Wrapped == "" || cmd.Wrapped == "sudo")
 }
+
+// otherSources reports whether apt may have packages of others after a step.
+func otherSources(step string) bool { return namesSources.MatchString(step) || pipesToShell.MatchString(step) }

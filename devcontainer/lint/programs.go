@@ -67,7 +67,7 @@ func (p *programs) run(cmd *shell.Command) {
 	}
 	for _, words := range [][]shell.Word{cmd.Args(), cmd.Files} {
 		for _, w := range words {
-			p.any = p.any || !p.usual && otherSources.MatchString(w.Text)
+			p.any = p.any || !p.usual && otherSources(w.Text)
 			name, _, _ := strings.Cut(path.Base(w.Text), "=")
 			if at := strings.IndexByte(name, '@'); at > 0 { // pnpm@9
 				name = name[:at]
@@ -202,7 +202,7 @@ func (p *programs) step(i *dockerfile.Instruction, visit func(*shell.Command)) {
 			func(m *instructions.Mount) bool { return m.Type == "bind" }) {
 			p.any = true
 		}
-		p.usual = p.known.LacksAny() && !p.any && !otherSources.MatchString(i.Source())
+		p.usual = p.known.LacksAny() && !p.any && !otherSources(i.Source())
 		for _, cmd := range i.Commands {
 			visit(cmd)
 			p.run(cmd)
