@@ -229,6 +229,8 @@ func find(image string) (known Image, ok bool) {
 		return Image{lacks: []string{"nvcc"}}, true
 	case minimal.MatchString(image):
 		return Image{Family: RedHat, lacks: []string{"dnf", "yum"}}, true
+	case Misnamed(name) != "":
+		return Image{}, false
 	case microsoft(name) != "":
 		return forDevContainers(microsoft(name), tag, strings.Contains(name, "/vscode/"))
 	case strings.Contains(name, "/"):

@@ -102,6 +102,9 @@ func buildContext(v *rule.View) (folder string, known bool) {
 	if v.Tree == nil || v.Build == nil || v.Bare || v.Root.Member("initializeCommand") != nil { // which may make files of it
 		return "", false
 	}
+	if v.Root.Member("context") != nil && v.Root.Member("build").Member("dockerfile") != nil { // SBX206: another one was meant
+		return "", false
+	}
 	folder = v.Context()
 	return folder, !devcontainer.LeavesTree(folder) && !strings.ContainsAny(folder, "$:") && v.Tree.Kind(folder) == devcontainer.Folder
 }

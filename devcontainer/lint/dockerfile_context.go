@@ -189,6 +189,10 @@ func (b *broughtFiles) copied(i *dockerfile.Instruction, c *instructions.CopyCom
 		}
 		for _, name := range names {
 			from := path.Join(b.context, name)
+			if lacks := b.v.Tree.Kind(from) == devcontainer.Nothing; lacks || b.keptOut(name) { // SBX729 and SBX742 say it
+				b.made = append(b.made, to)
+				continue
+			}
 			switch isFolder := b.v.Tree.Kind(from) == devcontainer.Folder; {
 			case isFolder:
 				b.copies = append(b.copies, broughtFile{from, to, true})
@@ -199,6 +203,15 @@ func (b *broughtFiles) copied(i *dockerfile.Instruction, c *instructions.CopyCom
 			}
 		}
 	}
+}
+
+// keptOut reports whether .dockerignore keeps a file out that a COPY names.
+func (b *broughtFiles) keptOut(name string) bool {
+	if b.ignore == nil || name == "/" {
+		return false
+	}
+	hit, sure := b.ignore.keepsOut(strings.TrimPrefix(name, "/"))
+	return hit || !sure
 }
 
 // mostCopies bounds how many of them one question looks at.

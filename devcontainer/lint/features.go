@@ -167,7 +167,7 @@ func unknownFeatureOptions(v *rule.View, m jsonc.Member) (out []rule.Finding) {
 			hint = "it declares " + strings.Join(known, ", ")
 		}
 		found := v.AtName(o, fmt.Sprintf("the Feature %s has no option %q", m.Name, o.Name), hint)
-		if best := nearest(o.Name, known); best != "" && m.Value.Member(best) == nil {
+		if best := nearOption(m.Name, o.Name, known); best != "" && m.Value.Member(best) == nil {
 			found = found.Offering(jsonc.Rename(o, best))
 		}
 		out = append(out, found)
@@ -324,6 +324,52 @@ func publishedFeature(v *rule.View, m jsonc.Member) []rule.Finding {
 	return out
 }
 
+// nearOption returns the option of a Feature that was probably meant by one that it lacks, or "". Words count, not letters: the name of
+// the Feature among them says nothing.
+func nearOption(feature, name string, options []string) (best string) {
+	of := partsOf(path.Base(feature))
+	words := func(name string) []string {
+		return slices.DeleteFunc(partsOf(name), func(w string) bool { return slices.Contains(of, w) })
+	}
+	asked, most := words(name), 0.5
+	for _, option := range options[:min(len(options), maxCandidates)] {
+		both, has := 0, words(option)
+		for _, w := range has {
+			if slices.Contains(asked, w) {
+				both++
+			}
+		}
+		if alike := float64(both) / float64(len(asked)+len(has)-both); both > 0 && alike > most {
+			best, most = option, alike
+		}
+	}
+	if near := nearest(name, options); best == "" && near != "" && isSlip(asked, words(near)) {
+		return near
+	}
+	return best
+}
+
+// isSlip reports whether each word of a name was probably meant by the one at its place: short words that differ in a letter are others.
+func isSlip(written, meant []string) bool {
+	if len(written) < 2 {
+		return true
+	}
+	return slices.EqualFunc(written, meant, func(w, m string) bool {
+		return w == m || min(len(w), len(m)) > 3 && nearest(w, []string{m}) != ""
+	})
+}
+
+// wordInName matches the words of a name.
+var wordInName = lazyregexp.New(`[A-Z]*[a-z\d]+|[A-Z]+`)
+
+func partsOf(name string) []string {
+	words := wordInName.FindAllString(name, -1)
+	for n, w := range words {
+		words[n] = strings.ToLower(w)
+	}
+	return words
+}
+
 // publishedOption reports an option that the Feature does not have, and a value that its script refuses.
 func publishedOption(v *rule.View, feature string, o jsonc.Member, known published, whole bool, all *jsonc.Node) []rule.Finding {
 	text, isText := o.Value.Str()
@@ -331,12 +377,12 @@ func publishedOption(v *rule.View, feature string, o jsonc.Member, known publish
 	switch {
 	case strings.HasPrefix(o.Name, "x-") || strings.Contains(text, "$") || slices.Contains(known.old, o.Name):
 	case !slices.Contains(known.options, o.Name):
-		best := diag.Suggest(o.Name, known.options)
+		best := nearOption(feature, o.Name, known.options)
 		message := fmt.Sprintf("the Feature %s has no option %q", feature, o.Name)
 		if best != "" && all.Member(best) == nil {
 			return []rule.Finding{v.AtName(o, message, fmt.Sprintf("did you mean %q?", best)).Offering(jsonc.Rename(o, best))}
 		}
-		if whole && best == "" {
+		if whole {
 			return []rule.Finding{v.AtName(o, message, "it has "+strings.Join(known.options, ", "))}
 		}
 	case isSwitch && isText && text != "true" && text != "false":

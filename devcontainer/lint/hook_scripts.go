@@ -74,7 +74,8 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 			}
 			quiet := name != "" && scriptMakesNoFile(v, path.Join(folder, name)) || v.IsScript(n) && makesNoFile(cmd)
 			written = written || !makesNoFile(cmd) && !quiet
-			if list := packageList(cmd); list != "" && !made {
+			asked := cmd.OnFailure == shell.Open // it may not run at all
+			if list := packageList(cmd); list != "" && !made && !asked {
 				f := listMissing(v, path.Join(folder, list), list)
 				if f.Message == "" && inside {
 					f = listAbove(v, folder, list)
@@ -83,7 +84,7 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 					out = append(out, at(v, n, f))
 				}
 			}
-			if name != "" && !made {
+			if name != "" && !made && !asked {
 				if f := scriptFails(v, path.Join(folder, name), name, byPath, chmod); f.Message != "" {
 					out = append(out, at(v, n, f))
 				}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -67,10 +68,11 @@ func scriptsOfHooks(v *rule.View) map[*jsonc.Node][]*jsonc.Node {
 			name, _ := scriptOf(cmd)
 			full := path.Join(folder, name)
 			plain := cmd.OnFailure != shell.Open && cmd.User == "" && cmd.Wrapped == ""
-			ours := name != "" && !seen[full] && !devcontainer.LeavesTree(full)
+			call := full + " " + joinedWords(cmd)
+			ours := name != "" && !seen[call] && !devcontainer.LeavesTree(full)
 			if known && plain && ours && len(seen) < maxScripts {
-				seen[full] = true
-				if script := scriptNode(v, full); script != nil {
+				seen[call] = true
+				if script := scriptNode(v, full, argumentsOf(cmd)); script != nil {
 					out[n] = append(out[n], script)
 				}
 			}
@@ -125,8 +127,27 @@ func recipeNode(v *rule.View, folder string, cmd *shell.Command, seen map[string
 	return nil
 }
 
+// argumentsOf looks up the arguments that a command gives to its script.
+func argumentsOf(cmd *shell.Command) shell.Lookup {
+	words := cmd.Args()
+	if cmd.Is(shell.Shells...) { // behind the script
+		script := cmd.Operands()[0]
+		words = words[1+slices.IndexFunc(words, func(w shell.Word) bool { return w.Start == script.Start }):]
+	}
+	return func(name string) (value string, known bool) {
+		n, err := strconv.Atoi(name)
+		switch {
+		case err != nil || n < 1 || slices.ContainsFunc(words[:min(n, len(words))], func(w shell.Word) bool { return !w.Literal }):
+			return "", false
+		case n > len(words):
+			return "", true
+		}
+		return words[n-1].Text, true
+	}
+}
+
 // scriptNode reads a script of a shell; nil when it is none. Commands behind one that may end it are left out.
-func scriptNode(v *rule.View, full string) *jsonc.Node {
+func scriptNode(v *rule.View, full string, arguments shell.Lookup) *jsonc.Node {
 	doc := v.Readable(relativeTo(v, full))
 	if doc == nil || len(doc.Src) > maxScript || bytes.ContainsAny(doc.Src, "\r\x00") {
 		return nil
@@ -134,7 +155,7 @@ func scriptNode(v *rule.View, full string) *jsonc.Node {
 	if program := dockerfile.Interpreter(doc.Src); program != "bash" && program != "sh" && (program != "" || path.Ext(full) != ".sh") {
 		return nil
 	}
-	commands, err := shell.Parse(string(doc.Src), nil)
+	commands, err := shell.Parse(string(doc.Src), arguments)
 	if err != nil {
 		return v.AddScript(doc, string(doc.Src), nil)
 	}

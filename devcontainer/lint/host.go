@@ -152,12 +152,18 @@ func hostNamespaces(v *rule.View) (out []rule.Finding) {
 func unconfined(v *rule.View) (out []rule.Finding) {
 	for _, r := range shown(v, rights.SecurityOpt) {
 		if switchesOff(r.Value) {
-			out = append(out, rule.AtRight(r, r.Value+" switches a part of the kernel's confinement off",
-				"remove it; a debugger works under the default profile"))
+			option, _, _ := strings.Cut(strings.Replace(r.Value, ":", "=", 1), "=")
+			out = append(out, rule.AtRight(r, r.Value+" switches a part of the kernel's confinement off", confined[option]))
 		}
 	}
 	return out
 }
+
+// confined says how to do without each of these options.
+var confined = map[string]string{"seccomp": "remove it; a debugger works under the default profile",
+	"apparmor":    "remove it, or name a profile that allows what is needed: apparmor=NAME",
+	"label":       "remove it; a volume that SELinux closes is opened by :z behind it, or :Z for one container alone",
+	"systempaths": "remove it; only containers within the container need it"}
 
 // switchesOff reports whether a security option takes confinement away.
 func switchesOff(option string) bool {
@@ -210,8 +216,7 @@ func sensitiveMounts(v *rule.View) (out []rule.Finding) {
 		if r.Mount.ReadOnly {
 			access = "to read"
 		}
-		f := rule.AtRight(r, fmt.Sprintf("the container gets %s, %s", what, access),
-			"mount only the folder that is needed, and nothing that holds keys")
+		f := rule.AtRight(r, fmt.Sprintf("the container gets %s, %s", what, access), instead(r.Mount))
 		f.Place = r.SourceAt
 		if severity, hint := aroundWorkspace(r.Mount); severity != "" && !v.Sandboxed() && !v.Agent() {
 			f.Severity, f.Hint = severity, hint

@@ -165,11 +165,24 @@ func joinedArguments(v *rule.View) (out []rule.Finding) {
 		if !joined || !strings.HasPrefix(flag, "-") || strings.Contains(flag, "=") || strings.TrimSpace(rest) == "" {
 			continue
 		}
-		out = append(out, v.AtValue(n, fmt.Sprintf("the engine gets %q as one word", n.Text),
-			fmt.Sprintf("write two elements: %s, %s", jsonc.Quote(flag), jsonc.Quote(strings.TrimSpace(rest)))).
-			FixedBy(jsonc.Replace(n, jsonc.Quote(flag)+", "+jsonc.Quote(strings.TrimSpace(rest)))))
+		out = append(out, joinedWord(v, n, rights.RunOptions))
 	}
 	return out
+}
+
+// joinedWord is the finding about such an element.
+func joinedWord(v *rule.View, n *jsonc.Node, options rights.CommandOptions) rule.Finding {
+	words := options.Words(n.Text)
+	for i, w := range words {
+		words[i] = jsonc.Quote(w)
+	}
+	apart := strings.Join(words, ", ")
+	count := "an element for each"
+	if len(words) == 2 {
+		count = "two elements"
+	}
+	return v.AtValue(n, fmt.Sprintf("the engine gets %q as one word", n.Text), fmt.Sprintf("write %s: %s", count, apart)).
+		FixedBy(jsonc.Replace(n, apart))
 }
 
 // ofOtherCommands are options that other commands have, and neither docker run nor podman run.

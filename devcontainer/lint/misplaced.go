@@ -213,10 +213,9 @@ func argumentsAlone(v *rule.View) (out []rule.Finding) {
 				"write the value behind it, or leave it out"))
 		}
 		for _, n := range words {
-			flag, rest, joined := strings.Cut(n.Text, " ")
+			flag, _, joined := strings.Cut(n.Text, " ")
 			if name == "options" && joined && strings.HasPrefix(flag, "--") && !strings.Contains(flag, "=") {
-				out = append(out, v.AtValue(n, fmt.Sprintf("the engine gets %q as one word", n.Text),
-					fmt.Sprintf("write two elements: %s, %s", jsonc.Quote(flag), jsonc.Quote(strings.TrimSpace(rest)))))
+				out = append(out, joinedWord(v, n, options))
 			}
 		}
 	}

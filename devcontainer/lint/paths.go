@@ -50,6 +50,34 @@ var (
 		".password-store", ".terraform.d", ".cargo/credentials.toml"}
 )
 
+// spared says how to do without a mount of the host's keys and devices: the first entry that it lies in, by its base.
+var spared = []struct{ base, name, hint string }{
+	{"home", ".ssh", "leave it out: editors forward the SSH agent, and the keys stay on the host"},
+	{"home", ".gnupg", "leave it out: VS Code forwards the agent of gpg, and the keys stay on the host"},
+	{"home", ".gitconfig", "leave it out: VS Code copies it into the container"},
+	{"home", ".git-credentials", "leave it out: VS Code lets git in the container ask on the host"},
+	{"home", ".bashrc", dotfiles}, {"home", ".profile", dotfiles}, {"home", ".zshrc", dotfiles}, {"home", ".bash_history", "mount a volume there"},
+	{"home", ".aws", volumeOfOwn}, {"home", ".azure", volumeOfOwn}, {"home", ".kube", volumeOfOwn}, {"home", ".config/gh", volumeOfOwn},
+	{"home", ".config/gcloud", volumeOfOwn}, {"home", ".claude", volumeOfOwn}, {"home", ".claude.json", volumeOfOwn},
+	{"/", "dev", "name the one device: --device=/dev/NAME in runArgs, or devices in a Compose file"},
+}
+
+const (
+	dotfiles    = "leave it out: editors install the dotfiles of a repository that each user names"
+	volumeOfOwn = "mount a volume there, and log in inside"
+)
+
+// instead is the hint about a mount that sensitive names.
+func instead(m rights.Mount) string {
+	p := rights.Origin(m.Source)
+	for _, s := range spared {
+		if p.Base == s.base && p.Is(s.name) {
+			return s.hint
+		}
+	}
+	return "mount only the folder that is needed, and nothing that holds keys"
+}
+
 // sensitive says which part of the host a bind mount opens, or "".
 func sensitive(m rights.Mount) string {
 	if m.Type != "bind" || m.Source == "" {

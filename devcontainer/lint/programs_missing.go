@@ -122,7 +122,7 @@ func (p *programs) missing(cmd *shell.Command) rule.Finding {
 		hint = map[baseimage.Family]string{baseimage.Debian: "its packages are installed with apt-get",
 			baseimage.Alpine: "its packages are installed with apk add",
 			baseimage.RedHat: "its packages are installed with dnf"}[p.known.Family]
-		if p.known.Lacks("dnf") {
+		if p.known.Family == baseimage.RedHat && p.known.Lacks("dnf") {
 			hint = "its packages are installed with microdnf"
 		}
 	case name == "docker":

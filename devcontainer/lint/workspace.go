@@ -3,6 +3,7 @@ package lint
 import (
 	"fmt"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -30,32 +31,32 @@ func workspaceElsewhere(v *rule.View) []rule.Finding {
 	if !ok || folder == "" || schema.Misspelt(v.Mismatches, v.Root, "workspaceMount") {
 		return nil
 	}
-	plain := strings.ReplaceAll(folder, basename, "x")
 	switch {
-	case strings.Contains(plain, "$"):
+	case otherVariable(folder):
 		return nil
-	case !path.IsAbs(plain):
+	case !path.IsAbs(folder):
 		f := v.AtValue(n, fmt.Sprintf("workspaceFolder %q is no absolute path", folder),
 			"write the folder as the container sees it, such as /workspaces/"+basename)
 		f.Severity = diag.SeverityError
 		return []rule.Finding{f}
 	}
-	if strings.HasSuffix(plain, ".code-workspace") && len(v.Of(rights.Hook)) > 0 { // which the engine would start in it
-		f := v.AtValue(n, fmt.Sprintf("%s is a file, and no hook starts in it", path.Base(plain)),
+	if strings.HasSuffix(folder, ".code-workspace") && len(v.Of(rights.Hook)) > 0 { // which the engine would start in it
+		f := v.AtValue(n, fmt.Sprintf("%s is a file, and no hook starts in it", path.Base(folder)),
 			"name its folder; the editor offers the file when it opens that")
 		f.Severity = diag.SeverityError
 		return []rule.Finding{f}
 	}
-	if missing := openedMissing(v, n, plain); missing != nil {
+	if missing := openedMissing(v, n, folder); missing != nil {
 		return missing
 	}
 	if v.ByCompose() {
-		return serviceWithoutProject(v, n, plain)
+		return serviceWithoutProject(v, n, folder)
 	}
 	if v.Root.Member("image") == nil && v.Dockerfile == nil {
 		return nil
 	}
-	target, hint := "/workspaces", "leave workspaceFolder out, or add workspaceMount with that target"
+	target, hint := "/workspaces/"+basename, fmt.Sprintf("leave workspaceFolder out, or add "+
+		`"workspaceMount": "type=bind,source=${localWorkspaceFolder},target=%s"`, folder)
 	if mount := v.Root.Member("workspaceMount"); mount != nil {
 		text, ok := mount.Str()
 		if !ok || text == "" { // nothing is mounted: the files come by another way
@@ -63,16 +64,11 @@ func workspaceElsewhere(v *rule.View) []rule.Finding {
 		}
 		target, hint = rights.ParseMount(text).Target, "use the target of workspaceMount, or a folder below it"
 	}
-	shown := target
-	if v.Root.Member("workspaceMount") == nil {
-		shown += "/" + basename
-	}
-	target = strings.ReplaceAll(target, basename, "x")
-	if target == "" || strings.Contains(target, "$") || meet(plain, target) || mounted(plain, v.Mounts()) {
+	if target == "" || otherVariable(target) || meet(folder, target) || mounted(folder, v.Mounts()) {
 		return nil
 	}
-	f := v.AtValue(n, fmt.Sprintf("the project is mounted at %s, not at %s", shown, folder), hint)
-	if top, _, _ := strings.Cut(path.Clean(plain)[1:], "/"); v.Build == nil && !slices.Contains(systems, top) && bareImage(v) {
+	f := v.AtValue(n, fmt.Sprintf("the project is mounted at %s, not at %s", target, folder), hint)
+	if top, _, _ := strings.Cut(path.Clean(folder)[1:], "/"); v.Build == nil && !slices.Contains(systems, top) && bareImage(v) {
 		f.Message += ", which the image does not have"
 		f.Severity = diag.SeverityError
 	}
@@ -80,7 +76,7 @@ func workspaceElsewhere(v *rule.View) []rule.Finding {
 }
 
 // openedMissing reports a folder of the project that the editor opens and that is not there.
-func openedMissing(v *rule.View, n *jsonc.Node, plain string) []rule.Finding {
+func openedMissing(v *rule.View, n *jsonc.Node, opened string) []rule.Finding {
 	if v.Tree == nil {
 		return nil
 	}
@@ -90,8 +86,7 @@ func openedMissing(v *rule.View, n *jsonc.Node, plain string) []rule.Finding {
 		return nil
 	}
 	for _, r := range slices.Concat(v.ServiceMounts(), v.Mounts()) { // the engine makes the folders of its mounts
-		target := path.Clean(strings.ReplaceAll(r.Mount.Target, basename, "x"))
-		if strings.Contains(target, "$") || target == path.Clean(plain) || strings.HasPrefix(target, path.Clean(plain)+"/") {
+		if target := r.Mount.Target; otherVariable(target) || within(path.Clean(target), path.Clean(opened)) {
 			return nil
 		}
 	}
@@ -104,18 +99,29 @@ func openedMissing(v *rule.View, n *jsonc.Node, plain string) []rule.Finding {
 	return []rule.Finding{f}
 }
 
-// meet reports whether one folder is the other or above it.
-func meet(a, b string) bool {
-	a, b = path.Clean(a), path.Clean(b)
-	below := func(a, b string) bool { return a == b || b == "/" || strings.HasPrefix(a, b+"/") }
-	return below(a, b) || below(b, a)
+// otherVariable reports whether a path has a variable besides the one for the name of the project's folder.
+func otherVariable(name string) bool {
+	return strings.Contains(strings.ReplaceAll(name, basename, ""), "$")
 }
+
+// meet reports whether one folder is the other or above it. The project's folder may have any name.
+func meet(a, b string) bool {
+	in, of := strings.FieldsFunc(path.Clean(a), isSlash), strings.FieldsFunc(path.Clean(b), isSlash)
+	for n := range min(len(in), len(of)) {
+		if in[n] != of[n] && !strings.Contains(in[n]+of[n], basename) {
+			return false
+		}
+	}
+	return true
+}
+
+func isSlash(c rune) bool { return c == '/' }
 
 // mounted reports whether a mount, as far as it is known, brings the folder or something below it.
 func mounted(folder string, list []rights.Right) bool {
 	return slices.ContainsFunc(list, func(r rights.Right) bool {
-		target := strings.ReplaceAll(r.Mount.Target, basename, "x")
-		return target != "" && (strings.Contains(target, "$") || meet(folder, target))
+		target := r.Mount.Target
+		return target != "" && (otherVariable(target) || meet(folder, target))
 	})
 }
 
@@ -132,12 +138,20 @@ func serviceWithoutProject(v *rule.View, n *jsonc.Node, folder string) []rule.Fi
 	if f := emptyVolumeOpened(v, folder); f.Message != "" {
 		return []rule.Finding{f}
 	}
-	if dev == nil || path.Clean(folder) == "/" || mounted(folder, v.ServiceMounts()) || mounted(folder, v.Mounts()) ||
-		v.Composed.Project.Incomplete() != "" {
+	if path.Clean(folder) == "/" || mounted(folder, v.ServiceMounts()) || mounted(folder, v.Mounts()) ||
+		!composeKnown(v) {
 		return nil
 	}
+	source, err := filepath.Rel(path.Join(v.Dir, path.Dir(v.Composed.First)), v.Home)
+	if err != nil {
+		return nil
+	}
+	target := folder
+	if above, _, named := strings.Cut(folder, "/"+basename); named && above != "" { // Compose does not know the variable
+		source, target = path.Join(source, ".."), above
+	}
 	return []rule.Finding{v.AtValue(n, fmt.Sprintf("the service %s mounts nothing at %s", dev.Name, folder),
-		fmt.Sprintf("add the project to its volumes: - ..:%s", folder))}
+		fmt.Sprintf("add the project to its volumes: - %s:%s", filepath.ToSlash(source), target))}
 }
 
 // ownFolderOpened reports a service that has the configuration's folder where the editor opens the project: the paths

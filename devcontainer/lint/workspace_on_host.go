@@ -44,17 +44,22 @@ func findWorkspace(v *rule.View) (folder string, known bool) {
 	return path.Join(v.Home, rest), true
 }
 
+// composeKnown reports whether all that makes the dev container's service is there to be read.
+func composeKnown(v *rule.View) bool {
+	return v.Composed.Dev() != nil && len(v.Compose) == len(rights.Texts(v.Root.Member("dockerComposeFile"))) &&
+		v.Composed.Project.Incomplete() == ""
+}
+
 // serviceOnHost is findWorkspace of a service of Compose: what it mounts at the folder, or above it, says where that lies.
 func serviceOnHost(v *rule.View, inside string) (folder string, known bool) {
-	whole := v.Composed.Dev() != nil && len(v.Compose) == len(rights.Texts(v.Root.Member("dockerComposeFile"))) &&
-		v.Composed.Project.Incomplete() == "" && len(v.Composed.Project.Unread) == 0
-	if !whole || !path.IsAbs(inside) || strings.Contains(strings.ReplaceAll(inside, basename, ""), "$") {
+	if !composeKnown(v) || len(v.Composed.Project.Unread) > 0 || ownFolderOpened(v, inside).Message != "" || !path.IsAbs(inside) ||
+		otherVariable(inside) {
 		return "", false
 	}
 	var at rights.Mount
 	for _, r := range slices.Concat(v.ServiceMounts(), v.Mounts()) {
 		target := path.Clean(r.Mount.Target)
-		if strings.Contains(strings.ReplaceAll(target, basename, ""), "$") {
+		if otherVariable(target) {
 			return "", false
 		}
 		if (path.Clean(inside) == target || strings.HasPrefix(path.Clean(inside), strings.TrimSuffix(target, "/")+"/")) &&

@@ -89,6 +89,25 @@ func (o CommandOptions) Nearest(flag string) string {
 	return best
 }
 
+// Words returns the options and values that one element of the array holds, each for an element of its own. What is no row of options
+// is taken for one and its value.
+func (o CommandOptions) Words(element string) []string {
+	words := strings.Fields(element)
+	for n := 0; n < len(words); n++ {
+		name, _, _ := strings.Cut(strings.TrimLeft(words[n], "-"), "=")
+		known := strings.HasPrefix(words[n], "--") && o.Knows(name) || strings.HasPrefix(words[n], "-") && name != "" && o.short[name[0]] != ""
+		takes := o.TakesNext(words[n])
+		if !known || takes && n+1 == len(words) {
+			flag, value, _ := strings.Cut(element, " ")
+			return []string{flag, strings.TrimSpace(value)}
+		}
+		if takes {
+			n++
+		}
+	}
+	return words
+}
+
 // TakesNext reports whether an element of the array is an option whose value is the next one.
 func (o CommandOptions) TakesNext(word string) bool {
 	if long, ok := strings.CutPrefix(word, "--"); ok {

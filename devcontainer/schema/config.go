@@ -125,12 +125,16 @@ func (c *comparison) topLevel(props map[string]shape, noEffect []string, why str
 		case isSource(m.Name):
 			// extra says it, with what wins.
 		case elsewhere:
-			c.name(m, "SBX206", fmt.Sprintf("%q has no effect here", m.Name), "it belongs to another kind of configuration")
+			c.name(m, "SBX206", fmt.Sprintf("%q has no effect here", m.Name), beside[m.Name])
 		default:
 			c.unknown(c.root, m, props)
 		}
 	}
 }
+
+// beside says where properties are read that only some kinds of configurations have.
+var beside = map[string]string{"context": `write it into build, beside "dockerfile"`, "service": "it is read beside dockerComposeFile",
+	"runServices": "it is read beside dockerComposeFile"}
 
 // Sources are the properties that a container is made from.
 var Sources = []string{"image", "build", "dockerFile", "dockerComposeFile"}

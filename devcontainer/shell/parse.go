@@ -30,7 +30,9 @@ type Lookup func(name string) (string, bool)
 
 // Parse returns the commands that src may run, in the order of the text:
 // branches, loops, functions, substitutions and background jobs included.
-// Variables that lookup knows are filled in; lookup may be nil. The error says
+// Of a case whose word is known it returns the branch that is taken.
+// Variables that lookup knows are filled in; lookup may be nil. It is asked for
+// "1" to "9" where these are still the arguments of the text. The error says
 // that src is not shell text that bash or a POSIX shell would accept; it is
 // ErrTooMuch when src may be, and is not followed to its end.
 func Parse(src string, lookup Lookup) ([]*Command, error) {
@@ -134,7 +136,7 @@ func parse(src string, lookup Lookup, scripts int, done *effort) (commands []*Co
 	if err != nil {
 		return nil, err
 	}
-	w := &walker{src: src, lookup: lookup, scripts: scripts, done: done, outcome: Ends}
+	w := &walker{src: src, lookup: lookup, scripts: scripts, done: done, outcome: Ends, shifted: scripts > 0}
 	w.stmts(file.Stmts, nil)
 	if done.tooMuch() {
 		return nil, ErrTooMuch
@@ -154,6 +156,7 @@ type walker struct {
 	outcome Outcome         // of the commands that are walked
 	strict  bool            // "set -e" stands in front of them
 	defined map[string]bool // functions of the text
+	shifted bool            // $1 is no longer the first argument of the text, or may not be
 }
 
 // within begins a part of the text whose failure means at most that. It returns the outcome to go on with behind it.
@@ -177,6 +180,18 @@ func (w *walker) stmts(list []*syntax.Stmt, stdin []*Command) []*Command {
 		w.strict = w.strict || slices.ContainsFunc(w.found[first:], setsStrict)
 	}
 	return out
+}
+
+// setsArguments reports whether a command is one of those that give a text other arguments.
+func setsArguments(words []Word) bool {
+	switch words[0].Text {
+	case "shift", ".", "source":
+		return true
+	case "set":
+		return slices.ContainsFunc(words, func(w Word) bool { return w.Text == "--" }) ||
+			len(words) > 1 && !strings.HasPrefix(words[1].Text, "-") && !strings.HasPrefix(words[1].Text, "+")
+	}
+	return false
 }
 
 // setsStrict reports whether a command is "set -e", in one of its forms.
@@ -259,7 +274,9 @@ func (w *walker) command(cmd syntax.Command, stdin []*Command) []*Command {
 		return w.stmts(c.Stmts, stdin)
 	case *syntax.Block:
 		return w.stmts(c.Stmts, stdin)
-	case *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause, *syntax.FuncDecl, *syntax.CoprocClause:
+	case *syntax.CaseClause:
+		return w.cases(c, stdin)
+	case *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.FuncDecl, *syntax.CoprocClause:
 		defer func(behind Outcome) { w.outcome = behind }(w.within(Open))
 		return w.perhaps(c, stdin)
 	case *syntax.TimeClause:
@@ -304,28 +321,60 @@ func (w *walker) perhaps(cmd syntax.Command, stdin []*Command) (out []*Command) 
 			out = append(out, w.stmts(c.Then, stdin)...)
 		}
 	case *syntax.WhileClause:
+		w.shifted = true
 		w.stmts(c.Cond, stdin)
 		return w.stmts(c.Do, stdin)
 	case *syntax.ForClause:
+		w.shifted = true
 		if iter, ok := c.Loop.(*syntax.WordIter); ok {
 			w.words(iter.Items)
 		}
 		return w.stmts(c.Do, stdin)
-	case *syntax.CaseClause:
-		w.word(c.Word)
-		for _, item := range c.Items {
-			out = append(out, w.stmts(item.Stmts, stdin)...)
-		}
 	case *syntax.FuncDecl:
 		if w.defined == nil {
 			w.defined = map[string]bool{}
 		}
 		w.defined[c.Name.Value] = true
+		defer func(behind bool) { w.shifted = behind }(w.shifted)
+		w.shifted = true // its own arguments
 		return w.stmt(c.Body, nil)
 	case *syntax.CoprocClause:
 		return w.stmt(c.Stmt, stdin)
 	}
 	return out
+}
+
+// cases walks the branch of a case that is taken, or all where that is not known.
+func (w *walker) cases(c *syntax.CaseClause, stdin []*Command) (out []*Command) {
+	behind := w.within(Open)
+	defer func() { w.outcome = behind }()
+	if taken, known := branch(c, w.word(c.Word)); known {
+		w.outcome = behind
+		return w.stmts(taken, stdin)
+	}
+	for _, item := range c.Items {
+		out = append(out, w.stmts(item.Stmts, stdin)...)
+	}
+	return out
+}
+
+// branch returns what a case runs, where its word and its patterns are known.
+func branch(c *syntax.CaseClause, word Word) (taken []*syntax.Stmt, known bool) {
+	if !word.Literal {
+		return nil, false
+	}
+	for _, item := range c.Items {
+		for _, p := range item.Patterns {
+			pattern := p.Lit()
+			switch {
+			case item.Op != syntax.Break || pattern != "*" && (pattern == "" || strings.ContainsAny(pattern, `*?[\`)):
+				return nil, false
+			case pattern == "*" || pattern == word.Text:
+				return item.Stmts, true
+			}
+		}
+	}
+	return nil, true
 }
 
 // declare makes a command of export, declare, local and their like.
@@ -373,6 +422,7 @@ func (w *walker) call(c *syntax.CallExpr, stdin []*Command) []*Command {
 	if w.defined[words[0].Text] {
 		out.OnFailure = Open
 	}
+	w.shifted = w.shifted || setsArguments(words)
 	return w.unwrap(out)
 }
 
@@ -442,15 +492,22 @@ func (w *walker) parameter(p *syntax.ParamExp, b *strings.Builder, out *Word) {
 	plain := p.Param != nil && !prefixed && !inPart
 	if plain {
 		value, known := w.lookup(p.Param.Value)
-		if p.Exp == nil && known {
+		argument := p.Param.Value >= "1" && p.Param.Value <= "9"
+		known = known && !(argument && w.shifted)
+		if p.Exp == nil && known && (value != "" || !argument) {
 			b.WriteString(value)
 			return
 		}
 		if p.Exp != nil && p.Exp.Word != nil && (p.Exp.Op == syntax.DefaultUnsetOrNull || p.Exp.Op == syntax.DefaultUnset) {
 			fallback := w.word(p.Exp.Word)
 			out.Subs = append(out.Subs, fallback.Subs...)
-			if known && value != "" {
+			switch {
+			case known && value != "":
 				b.WriteString(value)
+				return
+			case known && p.Exp.Op == syntax.DefaultUnsetOrNull:
+				b.WriteString(fallback.Text)
+				out.Literal = out.Literal && fallback.Literal
 				return
 			}
 		}
