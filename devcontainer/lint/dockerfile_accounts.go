@@ -98,14 +98,14 @@ func usersTaken(v *rule.View) (out []rule.Finding) {
 		for _, last := range v.Build.Needed {
 			if chain := last.Chain(); chain[0] == s && !slices.ContainsFunc(v.Build.Needed,
 				func(o *dockerfile.Stage) bool { return o.Parent == last }) {
-				out = append(out, takenIn(v, base.Image, accountsOf(image), last.History())...)
+				out = append(out, takenIn(v, base.Image, image.User, accountsOf(image), last.History())...)
 			}
 		}
 	}
 	return out
 }
 
-func takenIn(v *rule.View, image string, a *accounts, history []*dockerfile.Instruction) (out []rule.Finding) {
+func takenIn(v *rule.View, image, user string, a *accounts, history []*dockerfile.Instruction) (out []rule.Finding) {
 	if !slices.ContainsFunc(history, makesAccounts) {
 		return nil
 	}
@@ -130,8 +130,12 @@ func takenIn(v *rule.View, image string, a *accounts, history []*dockerfile.Inst
 					return out
 				}
 				f := v.AtWord(cmd.Words[0], takenMessage(image, by, what, cmd), "leave it out; or remove or rename the one that is there first")
-				if kind == "group" || at.Text == number.Text {
-					f.Hint = "choose another number, or remove the one that has it first: userdel --remove NAME"
+				switch {
+				case at.Text == name.Text:
+				case by == "the image":
+					f.Hint = fmt.Sprintf("choose another number, work as %s, who has it, or remove that user first: userdel --remove %[1]s", user)
+				default:
+					f.Hint = "choose another number"
 				}
 				if cmd.OnFailure == shell.Unheard {
 					f.Severity = diag.SeverityWarning

@@ -3,6 +3,7 @@ package lint
 import (
 	"fmt"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -45,9 +46,10 @@ func copiedMissing(v *rule.View) (out []rule.Finding) {
 		if f := nothingMatches(v, i, c, context, comparing); f.Message != "" {
 			out = append(out, f)
 		}
+		above := false // what it lacks lies in the project's folder
 		for _, written := range c.SourcePaths {
 			name := i.Expand(written)
-			if strings.ContainsAny(name, "*?[$") || strings.Contains(name, "://") || path.Base(name) == devcontainer.SettingsName {
+			if above || strings.ContainsAny(name, "*?[$") || strings.Contains(name, "://") || path.Base(name) == devcontainer.SettingsName {
 				continue // SBX823 is about settings
 			}
 			start, end := i.Find(written)
@@ -57,12 +59,29 @@ func copiedMissing(v *rule.View) (out []rule.Finding) {
 				out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("%s lies outside of the build's context", name),
 					"name a context that holds it, such as \"context\": \"..\", and the path from there"))
 			case v.Tree.Kind(full) == devcontainer.Nothing && !devcontainer.HasEntry(v.Tree, full):
-				out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("the build's context has no %s", name),
-					fmt.Sprintf("the context is the folder %s", shownFolder(v, context))))
+				f := v.AtDockerfile(start, end, fmt.Sprintf("the build's context has no %s", name),
+					fmt.Sprintf("the context is the folder %s", shownFolder(v, context)))
+				if above = context != v.Home && v.Tree.Kind(path.Join(v.Home, path.Clean("/"+name))) != devcontainer.Nothing; above {
+					f.Hint += fmt.Sprintf("; the project's folder has it: name that as the build's context, %s", contextOfProject(v))
+				}
+				out = append(out, f)
 			}
 		}
 	}
 	return out
+}
+
+// contextOfProject is how the configuration, or the dev container's service, names the project's folder for the context of a build.
+func contextOfProject(v *rule.View) string {
+	from, form := v.Dir, `"context": %q`
+	if v.ByCompose() {
+		from, form = path.Join(v.Dir, path.Dir(v.Composed.First)), "context: %s"
+	}
+	up, err := filepath.Rel(from, v.Home)
+	if err != nil {
+		up = ".."
+	}
+	return fmt.Sprintf(form, filepath.ToSlash(up))
 }
 
 // maxCompared bounds the bytes of patterns that are compared with names, or of names that are looked for in texts, by one rule.

@@ -85,7 +85,7 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 				}
 			}
 			if name != "" && !made && !asked {
-				if f := scriptFails(v, path.Join(folder, name), name, byPath, chmod); f.Message != "" {
+				if f := scriptFails(v, folder, name, byPath, chmod); f.Message != "" {
 					out = append(out, at(v, n, f))
 				}
 			}
@@ -235,7 +235,8 @@ func setsPath(v *rule.View) bool {
 
 // scriptFails says why a script does not run; its message is "" when it does. chmod says
 // that its mode may be another one by then.
-func scriptFails(v *rule.View, full, name string, byPath, chmod bool) rule.Finding {
+func scriptFails(v *rule.View, folder, name string, byPath, chmod bool) rule.Finding {
+	full := path.Join(folder, name)
 	if devcontainer.LeavesTree(full) {
 		return rule.Finding{}
 	}
@@ -247,8 +248,14 @@ func scriptFails(v *rule.View, full, name string, byPath, chmod bool) rule.Findi
 		if !isMissing(v, full) && (path.Base(parent) != ".devcontainer" || !isMissing(v, parent)) { // which no build makes
 			return rule.Finding{}
 		}
-		return rule.Finding{Message: fmt.Sprintf("there is no script %s", name),
-			Hint: "it is looked for from the folder that is opened, so one of .devcontainer is .devcontainer/NAME"}
+		hint := "add it, or leave the command out; it is looked for from the folder that is opened"
+		if other := scriptElsewhere(v, folder, name); other != "" {
+			if byPath && !strings.Contains(other, "/") || strings.HasPrefix(name, "./") {
+				other = "./" + other
+			}
+			hint = fmt.Sprintf("it is looked for from the folder that is opened: did you mean %s?", other)
+		}
+		return rule.Finding{Message: fmt.Sprintf("there is no script %s", name), Hint: hint}
 	case first.windows:
 		f := rule.Finding{Message: fmt.Sprintf("%s has the line ends of Windows", name),
 			Hint: "save it with LF, and keep it so with a line of .gitattributes: *.sh text eol=lf"}
@@ -261,6 +268,24 @@ func scriptFails(v *rule.View, full, name string, byPath, chmod bool) rule.Findi
 			Hint: fmt.Sprintf("git update-index --chmod=+x %s, and chmod +x; or call it with sh", name)}
 	}
 	return rule.Finding{}
+}
+
+// scriptElsewhere returns the script that was probably meant by one that is not there, from the folder that is opened: one with nearly its
+// name, or in another folder of the project or of .devcontainer; "" for none.
+func scriptElsewhere(v *rule.View, folder, name string) string {
+	base, parent := path.Base(name), path.Dir(name)
+	if best := nearest(base, v.Tree.List(path.Join(folder, parent))); best != "" {
+		return path.Join(parent, best)
+	}
+	for _, top := range []string{".", ".devcontainer"} {
+		entries := v.Tree.List(path.Join(folder, top))
+		for _, entry := range append([]string{"."}, entries[:min(len(entries), maxCandidates)]...) {
+			if at := path.Join(top, entry, base); v.Tree.Kind(path.Join(folder, at)) == devcontainer.File {
+				return at
+			}
+		}
+	}
+	return ""
 }
 
 // scriptLine is what is known of the first line of a script.

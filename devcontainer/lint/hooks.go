@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"mvdan.cc/sh/v3/syntax"
-
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rights"
@@ -180,14 +178,10 @@ func hookSyntax(v *rule.View) (out []rule.Finding) {
 			return
 		}
 		// Bash accepts all that sh does; an error of both is one of every shell.
-		_, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(rights.Variable.ReplaceAllString(n.Text, "x")), "")
-		if err == nil {
+		_, why, refused := shell.Refused(rights.Variable.ReplaceAllString(n.Text, "x"), false)
+		if !refused {
 			out = append(out, bashInHook(v, property, n)...)
 			return
-		}
-		why := err.Error()
-		if e, ok := err.(syntax.ParseError); ok {
-			why = e.Text
 		}
 		out = append(out, v.AtValue(n, fmt.Sprintf("the shell refuses the command: %s", why), "try it with: sh -n -c '…'"))
 	})

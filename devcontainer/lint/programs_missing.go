@@ -62,8 +62,13 @@ func programsMissing(v *rule.View) (out []rule.Finding) {
 				out = append(out, f)
 				break
 			}
+			called := "" // and said
 			p.step(i, func(cmd *shell.Command) {
 				if isFunction(cmd, i) && s.Env["BASH_ENV"] == "" {
+					if called == cmd.Name() {
+						return
+					}
+					called = cmd.Name()
 					out = append(out, functionCalled(v.AtCommand(cmd, "", ""), cmd, p.image != ""))
 				} else if f := p.missing(cmd); f.Message != "" {
 					f.Place = v.AtCommand(cmd, "", "").Place
