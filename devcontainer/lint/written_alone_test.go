@@ -14,8 +14,8 @@ import (
 	"github.com/org/claude-sandbox/internal/diag"
 )
 
-// oneMistake are projects with all that is found in them besides notes: one mistake is one finding, and what follows from it is none. A line
-// of the wanted ones is severity, rule, place, and what its message and its hint, written as one text, hold.
+// oneMistake are projects with all that is found in them besides notes: one mistake is one finding, and what follows from it is
+// none. A line of the wanted ones is severity, rule, place, and a part of its message and hint, written as one text.
 //
 //go:embed testdata/alone.txtar
 var oneMistake string

@@ -89,8 +89,8 @@ func (o CommandOptions) Nearest(flag string) string {
 	return best
 }
 
-// Words returns the options and values that one element of the array holds, each for an element of its own. What is no row of options
-// is taken for one and its value.
+// Words returns the options and values that one element of the array holds, each for an element of its own: an option and its value
+// where the text is no row of options.
 func (o CommandOptions) Words(element string) []string {
 	words := strings.Fields(element)
 	for n := 0; n < len(words); n++ {

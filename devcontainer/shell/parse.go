@@ -30,7 +30,7 @@ type Lookup func(name string) (string, bool)
 
 // Parse returns the commands that src may run, in the order of the text:
 // branches, loops, functions, substitutions and background jobs included.
-// Of a case whose word is known it returns the branch that is taken.
+// It returns the one branch of a case that is taken, where its word is known.
 // Variables that lookup knows are filled in; lookup may be nil. It is asked for
 // "1" to "9" where these are still the arguments of the text. The error says
 // that src is not shell text that bash or a POSIX shell would accept; it is
