@@ -85,10 +85,11 @@ var classes = map[string]class{
 	"SBX751": {kind: noStart, says: `Permission denied|EACCES|are you root|unable to lock|Could not open lock`},
 	"SBX752": {kind: noStart, says: `has no installation candidate|Unable to locate package|externally-managed-environment`},
 	"SBX753": {kind: noStart, says: `\S: not found|[Nn]o such file|is not running|Can't open|npm ci|` +
-		`does not appear to be a Python project|[Mm]issing script|Unknown command|Cannot find module`},
+		`does not appear to be a Python project|[Mm]issing script|Unknown command|Cannot find module|-r not specified`},
 	"SBX754": {kind: noStart, says: `WORKDIR: not found|takes no arguments|cannot communicate with server|systemctl: not found|` +
 		`not been booted|group '\w+' does not exist|invalid user|Invalid requirement|requires a version|outside a module|npm ci|` +
-		`user '\w+' does not exist|ERR_PNPM_NO_GLOBAL_BIN_DIR|COPY failed|Host key verification|cannot run ssh`},
+		`user '\w+' does not exist|ERR_PNPM_NO_GLOBAL_BIN_DIR|COPY failed|Host key verification|cannot run ssh|is not a directory|` +
+		`activate: Permission denied|Invalid operation|cannot create directory`},
 	"SBX755": {kind: noStart, says: `nonexistent|No such file|cannot create|Directory`},
 	"SBX801": {kind: uncontained},
 	"SBX802": {kind: uncontained}, "SBX803": {kind: uncontained}, "SBX805": {kind: uncontained}, "SBX806": {kind: uncontained},
@@ -140,6 +141,7 @@ var bySource = map[string]string{
 	// Packages from indexes that these machines do not reach.
 	"option of a newer pip":      "not read: pypa/pip NEWS.rst: --break-system-packages since 23.0.1; Ubuntu 22.04 has 22.0.2",
 	"uv without an environment":  "uv 0.6.14 itself, by hand: No virtual environment found",
+	"newest npm":                 "npm 12.2.2 on Node.js 20.20.2 itself, by hand: Unsupported engine",
 	"two tools of uv":            "uv 0.6.14 itself, by hand: unexpected argument 'black' found",
 	"https without certificates": "curl of Debian 12 itself, by hand: (77) error setting certificate file",
 	"program that was fetched":   "curl and dash of Debian 12 themselves, by hand with a file: Permission denied",
