@@ -61,6 +61,9 @@ func copiedMissing(v *rule.View) (out []rule.Finding) {
 			case v.Tree.Kind(full) == devcontainer.Nothing && !devcontainer.HasEntry(v.Tree, full):
 				f := v.AtDockerfile(start, end, fmt.Sprintf("the build's context has no %s", name),
 					fmt.Sprintf("the context is the folder %s", shownFolder(v, context)))
+				if path.IsAbs(name) {
+					f.Hint += ", in which all paths of COPY begin; COPY takes no files from elsewhere"
+				}
 				if above = context != v.Home && v.Tree.Kind(path.Join(v.Home, path.Clean("/"+name))) != devcontainer.Nothing; above {
 					f.Hint += fmt.Sprintf("; the project's folder has it: name that as the build's context, %s", contextOfProject(v))
 				}

@@ -38,7 +38,7 @@ func (b *broughtFiles) notBrought(at shell.Word, folder string, names ...string)
 		return rule.Finding{}
 	}
 	return b.v.AtWord(at, fmt.Sprintf("%s is not there yet: no COPY above brings it", b.place(names[0], folder)),
-		"put the COPY of the file above this step")
+		"copy the file in a step above")
 }
 
 // warned lowers a finding.

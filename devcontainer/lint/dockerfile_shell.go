@@ -96,7 +96,7 @@ func lostBy(cmd *shell.Command) (lost, instead string) {
 	operands := cmd.Operands()
 	switch cmd.Words[0].Text {
 	case "cd", "pushd":
-		if len(operands) == 1 {
+		if len(operands) == 1 && strings.Trim(operands[0].Text, "./-") != "" { // and not back
 			return "the next step starts in WORKDIR again, not here", "write WORKDIR " + operands[0].Text
 		}
 	case "su":

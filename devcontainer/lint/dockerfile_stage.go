@@ -374,7 +374,7 @@ func ignoredSources(v *rule.View) (out []rule.Finding) {
 			if hit, sure := ignore.keepsOut(name); sure && hit {
 				start, end := i.Find(written)
 				out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("%s keeps %s out of the build", file, name),
-					"remove its line there, or the COPY"))
+					fmt.Sprintf("let it in by a last line !%s, or leave the COPY out", name)))
 			}
 		}
 	}

@@ -146,7 +146,10 @@ func extensionUnknown(v *rule.View, n *jsonc.Node) rule.Finding {
 	}
 	if !extensionID.MatchString(n.Text) {
 		hint := "an id is PUBLISHER.NAME, such as ms-python.python"
-		if id, _, versioned := strings.Cut(n.Text, "@"); versioned {
+		if ids := strings.FieldsFunc(n.Text, func(c rune) bool { return c == ',' || c == ' ' }); len(ids) > 1 &&
+			!slices.ContainsFunc(ids, func(id string) bool { return !extensionID.MatchString(id) }) {
+			hint = "write each id as an element of its own"
+		} else if id, _, versioned := strings.Cut(n.Text, "@"); versioned {
 			hint = fmt.Sprintf("a version is three numbers; %s alone is the newest", id)
 		}
 		return v.AtValue(n, fmt.Sprintf("%q is no id of an extension", n.Text), hint)

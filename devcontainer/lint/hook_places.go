@@ -130,7 +130,7 @@ func bashInScript(h *hookReading, cmd *shell.Command) rule.Finding {
 		found.severity = diag.SeverityWarning
 	}
 	return rule.Finding{Severity: found.severity,
-		Message: fmt.Sprintf("%s runs %s, which is dash in %s and does not know: %s", cmd.Name(), name, h.v.BaseImage(), found.what),
+		Message: fmt.Sprintf("dash, the sh of %s, runs %s and does not know: %s", h.v.BaseImage(), name, found.what),
 		Hint:    fmt.Sprintf("write bash %s", name)}
 }
 

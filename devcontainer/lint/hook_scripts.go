@@ -249,7 +249,10 @@ func scriptFails(v *rule.View, folder, name string, byPath, chmod bool) rule.Fin
 			return rule.Finding{}
 		}
 		hint := "add it, or leave the command out; it is looked for from the folder that is opened"
-		if other := scriptElsewhere(v, folder, name); other != "" {
+		switch other := scriptElsewhere(v, folder, name); {
+		case other == "" && !isProject(v) && path.Base(parent) != ".devcontainer":
+			return rule.Finding{} // a configuration for the files of others
+		case other != "":
 			if byPath && !strings.Contains(other, "/") || strings.HasPrefix(name, "./") {
 				other = "./" + other
 			}

@@ -179,7 +179,7 @@ func bashInHook(v *rule.View, property string, n *jsonc.Node) (out []rule.Findin
 	if found.what == "" {
 		return nil
 	}
-	f := v.AtValue(n, fmt.Sprintf("/bin/sh runs this command, which is dash in %s and does not know: %s", v.BaseImage(), found.what),
+	f := v.AtValue(n, fmt.Sprintf("dash, the /bin/sh of %s, runs this command and does not know: %s", v.BaseImage(), found.what),
 		`run it by bash: ["bash", "-c", "…"], or put it into a script`)
 	f.Severity = found.severity
 	return []rule.Finding{f}
@@ -204,7 +204,7 @@ func bashSteps(v *rule.View) (out []rule.Finding) {
 				continue
 			}
 			at := start + found.at
-			f := v.AtDockerfile(at, min(at+1, i.End), fmt.Sprintf("/bin/sh runs this step, which is dash in %s and does not know: %s", base.Image,
+			f := v.AtDockerfile(at, min(at+1, i.End), fmt.Sprintf("dash, the /bin/sh of %s, runs this step and does not know: %s", base.Image,
 				found.what), `write SHELL ["/bin/bash", "-c"] above, or the form that every shell has`)
 			f.Severity = found.severity
 			out = append(out, f)

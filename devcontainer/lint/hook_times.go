@@ -152,8 +152,10 @@ func rootsVolumes(v *rule.View) (out []rule.Finding) {
 		}
 		hint := fmt.Sprintf("add to postCreateCommand: sudo chown %s %s", user, target)
 		image, _ := baseimage.Of(v.BaseImage())
-		if lacks, _ := image.LacksSudo(); lacks && v.Build == nil && !v.HasFeatures() {
-			hint = fmt.Sprintf("make the folder in a Dockerfile, whose owner a new volume takes: RUN install -d -o %s %s", user, target)
+		if lacks, _ := image.LacksSudo(); lacks && !v.HasFeatures() && (v.Build == nil || !strings.Contains(v.DockerfileText(), "sudo")) {
+			opened := v.Root.Member("workspaceFolder").TextOr("/workspaces/NAME")
+			place := strings.ReplaceAll(strings.ReplaceAll(target, "${containerWorkspaceFolder}", opened), basename, "NAME")
+			hint = fmt.Sprintf("make the folder in a Dockerfile, whose owner a new volume takes: RUN install -d -o %s %s", user, place)
 		}
 		out = append(out, rule.AtRight(r, fmt.Sprintf("root owns a new volume, so %s cannot write %s", user, target), hint))
 	}

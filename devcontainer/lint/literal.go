@@ -437,7 +437,7 @@ func forwardedHosts(v *rule.View) (out []rule.Finding) {
 			names = hostsOf(v.Composed.Project)
 		}
 		if !slices.Contains(names, m[1]) {
-			hint := "write HOST:PORT with the name of a service"
+			hint := "write HOST:PORT with one of " + strings.Join(names[:min(len(names), 8)], ", ")
 			if best := diag.Suggest(m[1], names); best != "" {
 				hint = fmt.Sprintf("did you mean %q?", best+strings.TrimPrefix(n.Text, m[1]))
 			}

@@ -216,8 +216,10 @@ func functionCalled(f rule.Finding, cmd *shell.Command, known bool) rule.Finding
 	}
 	f.Message = fmt.Sprintf("%s is a function of an interactive shell, which this one is not", shown)
 	f.Hint = map[string]string{"nvm": `read it first: . "$NVM_DIR/nvm.sh" && nvm …`,
-		"conda": "write conda run -n NAME …, or call the environment's programs by their path",
-		"sdk":   `read it first, with bash: bash -c '. "$SDKMAN_DIR/bin/sdkman-init.sh" && sdk …'`}[name]
+		"conda":      "write conda run -n NAME …, or call the environment's programs by their path",
+		"mamba":      "write mamba run -n NAME …, or call the environment's programs by their path",
+		"micromamba": "write micromamba run -n NAME …, or call the environment's programs by their path",
+		"sdk":        `read it first, with bash: bash -c '. "$SDKMAN_DIR/bin/sdkman-init.sh" && sdk …'`}[name]
 	if cmd.OnFailure == shell.Unheard || !known {
 		f.Severity = diag.SeverityWarning
 	}

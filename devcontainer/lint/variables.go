@@ -85,9 +85,19 @@ func unknownVariables(v *rule.View) (out []rule.Finding) {
 			continue
 		}
 		hint := "the text stays as it is; known are " + strings.Join(knownVariables, ", ")
-		if best := diag.Suggest(name, knownVariables); best != "" {
+		env, of, dotted := strings.Cut(name, ".")
+		best := diag.Suggest(name, knownVariables)
+		switch {
+		case dotted && slices.Contains([]string{"localEnv", "containerEnv"}, env):
+			hint = fmt.Sprintf("did you mean ${%s:%s}?", env, of)
+		case best != "":
 			hint = fmt.Sprintf("did you mean ${%s}?", best)
-		} else if name == "workspaceFolder" || name == "workspaceRoot" {
+		case environmentName.MatchString(name) && !u.command:
+			hint = fmt.Sprintf("the text stays as it is; write ${localEnv:%s} for the host's value", name)
+			if !u.early {
+				hint += fmt.Sprintf(", ${containerEnv:%s} for the container's", name)
+			}
+		case name == "workspaceFolder" || name == "workspaceRoot":
 			hint = "did you mean ${containerWorkspaceFolder}?"
 		}
 		message := "unknown variable " + u.whole
@@ -98,6 +108,9 @@ func unknownVariables(v *rule.View) (out []rule.Finding) {
 	}
 	return slices.Concat(out, variablesElsewhere(v), hookMeanings(v, otherSide), emptyVariables(v))
 }
+
+// environmentName matches the names that variables of an environment mostly have.
+var environmentName = lazyregexp.New(`^[A-Z_][A-Z0-9_]*$`)
 
 // nearOurs matches the names of the CLI's folders and of nothing that a shell has, however they are spelt.
 var nearOurs = lazyregexp.New(`^((local|container)[Ww]ork[A-Za-z]+|workspace(Folder|Root)|dev[Cc]ontainerI[dD])$`)
@@ -173,6 +186,9 @@ func earlyVariables(v *rule.View) (out []rule.Finding) {
 	for _, u := range uses(v) {
 		if u.parts[0] == "containerEnv" && u.early && !u.nameless() {
 			f := v.AtValue(u.node, u.whole+" is not known yet when the container is made", "use it in remoteEnv")
+			if !strings.HasPrefix(u.node.Pointer, "/containerEnv/") {
+				f.Hint = "write out what it is in the container, such as /home/NAME for its HOME"
+			}
 			if path := v.Root.Member("containerEnv").Member("PATH"); u.node == path && !hasSystemFolder(path.TextOr("")) {
 				f.Message += ", and without a PATH of the system nothing starts"
 				f.Severity = diag.SeverityError
