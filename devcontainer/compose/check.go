@@ -65,25 +65,25 @@ func (p *checker) check() {
 		})
 		for _, n := range s.Get("depends_on").names() {
 			if required := n.Value.Get("required"); !services[n.Name] && !strings.Contains(n.Name, "$") && (required == nil || required.True()) {
-				p.refuse(n.place(s.Doc), fmt.Sprintf("the service %s depends on %s, which there is not", s.Name, n.Name))
+				p.refuse(n.place(s.Doc), fmt.Sprintf("the service %s depends on %s, and there is no such service", s.Name, n.Name))
 			}
 		}
 		for _, key := range []string{"network_mode", "pid", "ipc"} {
 			n := s.Get(key)
 			if other, ok := strings.CutPrefix(n.String(), "service:"); ok && !services[other] && !strings.Contains(other, "$") {
-				p.refuse(n, fmt.Sprintf("%s names the service %s, which there is not", key, other))
+				p.refuse(n, fmt.Sprintf("%s names the service %s, and there is no such", key, other))
 			}
 		}
 		for _, n := range s.Get("links").items() {
 			name, _, _ := strings.Cut(n.String(), ":")
 			if name != "" && !services[name] && !strings.Contains(name, "$") {
-				p.refuse(n, fmt.Sprintf("links names the service %s, which there is not", name))
+				p.refuse(n, fmt.Sprintf("links names the service %s, and there is no such", name))
 			}
 		}
 		for _, n := range s.Get("volumes_from").items() {
 			name, _, _ := strings.Cut(n.String(), ":")
 			if name != "" && name != "container" && !services[name] && !strings.Contains(name, "$") {
-				p.refuse(n, fmt.Sprintf("volumes_from names the service %s, which there is not", name))
+				p.refuse(n, fmt.Sprintf("volumes_from names the service %s, and there is no such", name))
 			}
 		}
 		p.volumes(s)

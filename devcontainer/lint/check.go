@@ -105,7 +105,7 @@ func phase(r *rule.Rule) int {
 func (c *pass) isAbout(r *rule.Rule) bool {
 	about := cmp.Or(r.About, rule.Configurations)
 	switch {
-	case r.Check == nil || c.Root == nil:
+	case r.Check == nil || c.Root == nil || r.OfServices && c.LacksCompose():
 		return false
 	case c.Bare: // a Dockerfile may be all that there is
 		return r.ID[3] == '7' || about&rule.Dockerfiles != 0

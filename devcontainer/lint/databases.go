@@ -63,8 +63,7 @@ func databaseOf(s *compose.Service) (known database, name, tag string, ok bool) 
 // neighbours are the services that start with the dev container, without itself; nothing when a part of them is not known.
 func neighbours(v *rule.View) (out []*compose.Service) {
 	dev := v.Composed.Dev()
-	if dev == nil || !v.ByCompose() || len(v.Compose) < len(rights.Texts(v.Root.Member("dockerComposeFile"))) ||
-		v.Composed.Project.Incomplete() != "" {
+	if dev == nil || !v.ByCompose() || v.LacksCompose() || v.Composed.Project.Incomplete() != "" {
 		return nil
 	}
 	named, runs := v.Root.Member("runServices"), map[string]bool{}

@@ -307,6 +307,9 @@ func rootNeededInHooks(v *rule.View) (out []rule.Finding) {
 			if said || what == "" || cmd.User != "" || cmd.Wrapped == "sudo" || cmd.OnFailure == shell.Open {
 				return
 			}
+			if image.Lacks(cmd.Name()) || rule.Once(v, "no such user", func(v *rule.View) bool { return len(userMissing(v)) > 0 }) {
+				return // SBX749 and SBX703 say it
+			}
 			said = true
 			f := v.AtValue(n, fmt.Sprintf("%s works for root alone, and %s runs the hook", what, user),
 				"put sudo in front, where the image has it; or do it in the Dockerfile")

@@ -76,7 +76,12 @@ func buildProblems(v *rule.View) (out []rule.Finding) {
 	if v.Build == nil {
 		return
 	}
-	for _, p := range v.Build.File.Problems {
+	unread := 0 // the offset of an unknown instruction; those behind it are parts of the same lines mostly
+	for n, p := range v.Build.File.Problems {
+		if p.Unknown != "" && n > 0 && v.Build.File.Problems[n-1].Unknown != "" && !hasInstruction(v.Build.File.Doc.Src[unread:p.Start]) {
+			continue
+		}
+		unread = p.End
 		if p.Stage != nil && !slices.Contains(v.Build.Needed, p.Stage) {
 			continue // nothing is built of it
 		}
@@ -84,6 +89,10 @@ func buildProblems(v *rule.View) (out []rule.Finding) {
 		message, _, _ := strings.Cut(p.Message, "\n")
 		if p.Unknown != "" {
 			message = "there is no instruction " + strconv.Quote(p.Unknown)
+			if strings.HasPrefix(p.Unknown, "{{") || strings.HasPrefix(p.Unknown, "{%") {
+				return []rule.Finding{v.AtDockerfile(p.Start, p.End, "this is a template, and no builder reads it",
+					"name the Dockerfile that is made from it")}
+			}
 			if best := diag.Suggest(strings.ToUpper(p.Unknown), instructionNames); best != "" {
 				hint = fmt.Sprintf("did you mean %q?", best)
 			} else {
@@ -93,6 +102,16 @@ func buildProblems(v *rule.View) (out []rule.Finding) {
 		out = append(out, v.AtDockerfile(p.Start, p.End, message, hint))
 	}
 	return out
+}
+
+// hasInstruction reports whether a line of a text begins with the name of an instruction.
+func hasInstruction(src []byte) bool {
+	for line := range bytes.Lines(src) {
+		if words := bytes.Fields(line); len(words) > 0 && slices.Contains(instructionNames, strings.ToUpper(string(words[0]))) {
+			return true
+		}
+	}
+	return false
 }
 
 var instructionNames = []string{"ADD", "ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "HEALTHCHECK", "LABEL",

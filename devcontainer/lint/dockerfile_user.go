@@ -214,6 +214,14 @@ func imageUserMissing(v *rule.View) []rule.Finding {
 	if of.User != "" {
 		hint = fmt.Sprintf("the image has the user %s", of.User)
 	}
+	for _, m := range v.Root.Member("features").Fields() {
+		name, official := strings.CutPrefix(strings.ToLower(m.Name), officialNamespace+"/common-utils")
+		if told := m.Value.Member("username").TextOr(""); official && told != "" && (name == "" || name[0] == ':') {
+			f := v.AtValue(n, fmt.Sprintf("%s has no user %q", image, n.Text), fmt.Sprintf("common-utils makes the user %s here", told))
+			f.Severity = severity
+			return []rule.Finding{f.Offering(otherUser(v, n, told))}
+		}
+	}
 	f := v.AtValue(n, fmt.Sprintf("%s has no user %q", image, n.Text),
 		hint+", and the Feature ghcr.io/devcontainers/features/common-utils creates others").Offering(otherUser(v, n, of.User))
 	f.Severity = severity

@@ -423,8 +423,7 @@ func forwardedHosts(v *rule.View) (out []rule.Finding) {
 	if !v.ByCompose() {
 		return forwardedAlone(v)
 	}
-	if v.Composed == nil || len(v.Compose) < len(rights.Texts(v.Root.Member("dockerComposeFile"))) ||
-		v.Composed.Project.Incomplete() != "" || joinsOthers(v.Composed.Project) {
+	if !composeRead(v) || joinsOthers(v.Composed.Project) {
 		return nil
 	}
 	var names []string

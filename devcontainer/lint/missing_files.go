@@ -93,8 +93,11 @@ func buildOfServiceMissing(v *rule.View) []rule.Finding {
 		if n := build.Get("dockerfile"); n != nil {
 			at = n
 		}
-		return []rule.Finding{rule.AtCompose(at, fmt.Sprintf("the build's context has no Dockerfile %s", name),
-			fmt.Sprintf("the context is the folder %s", shownFolder(v, folder)))}
+		hint := fmt.Sprintf("the context is the folder %s", shownFolder(v, folder))
+		if best := nearest(path.Base(name), v.Tree.List(path.Dir(full))); best != "" {
+			hint += fmt.Sprintf("; did you mean %s?", path.Join(path.Dir(name), best))
+		}
+		return []rule.Finding{rule.AtCompose(at, fmt.Sprintf("the build's context has no Dockerfile %s", name), hint)}
 	}
 	return nil
 }
@@ -263,6 +266,9 @@ func fileMissing(v *rule.View, n *jsonc.Node, what string) []rule.Finding {
 		return nil // SBX109 says what is there instead
 	}
 	hint := "it is looked for relative to this file"
+	if other := meantFile(v, name, full); other != "" {
+		hint += fmt.Sprintf(": did you mean %q?", other)
+	}
 	for _, entry := range v.Tree.List(path.Dir(full)) {
 		if strings.EqualFold(entry, path.Base(full)) {
 			hint = fmt.Sprintf("there is a %s: upper and lower case count", entry)
@@ -274,6 +280,26 @@ func fileMissing(v *rule.View, n *jsonc.Node, what string) []rule.Finding {
 		}
 	}
 	return []rule.Finding{v.AtValue(n, fmt.Sprintf("there is no %s %q", what, name), hint)}
+}
+
+// meantFile returns the file that was probably meant by a name that leads nowhere, as the configuration writes it; "" for none. It is the
+// file of that name beside the configuration or in the project's folder, or one of nearly that name that is not named besides.
+func meantFile(v *rule.View, name, full string) string {
+	dir, base := path.Split(full)
+	for _, other := range []string{v.Dir, v.Home} {
+		if at := path.Join(other, base); other != path.Clean(dir) && v.Tree.Kind(at) == devcontainer.File {
+			return relativeTo(v, at)
+		}
+	}
+	best := nearest(base, v.Tree.List(path.Clean(dir)))
+	meant := path.Join(path.Dir(name), best)
+	named := slices.ContainsFunc(rights.Texts(v.Root.Member("dockerComposeFile")), func(n *jsonc.Node) bool {
+		return path.Clean(n.Text) == meant
+	})
+	if best == "" || named || v.Tree.Kind(path.Join(dir, best)) != devcontainer.File {
+		return ""
+	}
+	return meant
 }
 
 // contextMissing reports a build context that is no folder.

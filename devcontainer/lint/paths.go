@@ -60,11 +60,13 @@ var spared = []struct{ base, name, hint string }{
 	{"home", ".bash_history", "mount a volume there"},
 	{"home", ".aws", volumeOfOwn}, {"home", ".azure", volumeOfOwn}, {"home", ".kube", volumeOfOwn}, {"home", ".config/gh", volumeOfOwn},
 	{"home", ".config/gcloud", volumeOfOwn}, {"home", ".claude", volumeOfOwn}, {"home", ".claude.json", volumeOfOwn},
+	{"home", ".npmrc", tokenAlone}, {"home", ".pypirc", tokenAlone}, {"home", ".netrc", tokenAlone},
 	{"/", "dev", "name the one device: --device=/dev/NAME in runArgs, or devices in a Compose file"},
 }
 
 const (
 	dotfiles    = "leave it out: editors install the dotfiles of a repository that each user names"
+	tokenAlone  = "pass the one token that is needed, such as \"A_TOKEN\": \"${localEnv:A_TOKEN}\" in remoteEnv"
 	volumeOfOwn = "mount a volume there, and log in inside"
 )
 

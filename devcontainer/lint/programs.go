@@ -26,6 +26,7 @@ type programs struct {
 	folder  string                   // the WORKDIR
 	unsure  bool                     // what came is known by a list or a table alone
 	read    func(name string) string // the text of a file of the project, "" when it is not there; nil = none is known
+	hooks   bool                     // the commands of hooks are looked at, and Features are installed
 	usual   bool                     // no word of the step at hand tells a package manager of another source
 }
 

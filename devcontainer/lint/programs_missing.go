@@ -122,6 +122,9 @@ func (p *programs) missing(cmd *shell.Command) rule.Finding {
 	}
 	p.brought[name] = true // it is said
 	hint := "install it in a step above"
+	if p.hooks {
+		hint = "install it in a Dockerfile"
+	}
 	switch {
 	case baseimage.IsManager(name):
 		hint = map[baseimage.Family]string{baseimage.Debian: "its packages are installed with apt-get",
@@ -130,9 +133,9 @@ func (p *programs) missing(cmd *shell.Command) rule.Finding {
 		if p.known.Family == baseimage.RedHat && p.known.Lacks("dnf") {
 			hint = "its packages are installed with microdnf"
 		}
-	case name == "docker":
+	case name == "docker" && p.hooks:
 		hint = "add the Feature ghcr.io/devcontainers/features/docker-in-docker"
-	case featureOf[name] != "":
+	case featureOf[name] != "" && p.hooks && p.known.Family != baseimage.Alpine:
 		hint = fmt.Sprintf("add the Feature ghcr.io/devcontainers/features/%s, or install it in a Dockerfile", featureOf[name])
 	case name == "python":
 		hint = "Debian and Ubuntu call it python3"
@@ -233,6 +236,7 @@ func missingInHooks(v *rule.View, p *programs) (out []rule.Finding) {
 		return nil
 	}
 	out = append(shellsOfFeaturesMissing(v, p), programsOfInstalls(v, p)...)
+	p.hooks = true
 	p.any = p.any || p.broughtByFeatures(v)
 	if folder, known := workspaceOnHost(v); known && v.Tree != nil {
 		p.read = func(name string) string { return textIn(v, folder, name) }

@@ -79,7 +79,8 @@ func TestWhatDoesNotStart(t *testing.T) {
 		{"a script from a command", config(`"postCreateCommand": ["bash", "-c", "bash <(setup)"]`), ""},
 		{"a script where the project is elsewhere",
 			config(`"workspaceFolder": "/w", "workspaceMount": "", "postCreateCommand": "./setup.sh"`), ""},
-		{"a shell's own words", config(`"postCreateCommand": "bash -c './x.sh'"`), `SBX318 "bash -c './x.sh'"`},
+		{"a shell's own words", devcontainer.Memory{"README": "", ".devcontainer/devcontainer.json": `{"image": "node:24", ` +
+			`"remoteUser": "node", "postCreateCommand": "bash -c './x.sh'"}`}, `SBX318 "bash -c './x.sh'"`},
 
 		{"words that no shell reads", config(`"postCreateCommand": "if true; then"`), `SBX319 "if true; then"`},
 		{"bash", config(`"postCreateCommand": "[[ -f x ]] && source x <(true)"`), `SBX319 "[[ -f x ]] && source x <(true)"`},

@@ -139,7 +139,7 @@ func serviceWithoutProject(v *rule.View, n *jsonc.Node, folder string) []rule.Fi
 		return []rule.Finding{f}
 	}
 	if path.Clean(folder) == "/" || mounted(folder, v.ServiceMounts()) || mounted(folder, v.Mounts()) ||
-		!composeKnown(v) {
+		dev == nil || !composeRead(v) {
 		return nil
 	}
 	source, err := filepath.Rel(path.Join(v.Dir, path.Dir(v.Composed.First)), v.Home)
@@ -157,9 +157,6 @@ func serviceWithoutProject(v *rule.View, n *jsonc.Node, folder string) []rule.Fi
 // ownFolderOpened reports a service that has the configuration's folder where the editor opens the project: the paths
 // of a Compose file begin in its own folder. The finding has no message when that is not so.
 func ownFolderOpened(v *rule.View, folder string) rule.Finding {
-	if len(v.Compose) < len(rights.Texts(v.Root.Member("dockerComposeFile"))) {
-		return rule.Finding{}
-	}
 	for _, r := range v.ServiceMounts() {
 		source := path.Clean(r.Mount.Source)
 		if path.Clean(r.Mount.Target) == path.Clean(folder) && r.Mount.Type == "bind" && source == "." && v.InFolder() &&
@@ -175,7 +172,7 @@ func ownFolderOpened(v *rule.View, folder string) rule.Finding {
 // first file, and from there they leave the project. The finding has no message when that is not so.
 func aboveProject(v *rule.View, folder string) rule.Finding {
 	names := rights.Texts(v.Root.Member("dockerComposeFile"))
-	if v.Tree == nil || len(names) < 2 || len(v.Compose) != len(names) {
+	if v.Tree == nil || len(names) < 2 {
 		return rule.Finding{}
 	}
 	leaves := func(folder, name string) bool {

@@ -44,15 +44,14 @@ func findWorkspace(v *rule.View) (folder string, known bool) {
 	return path.Join(v.Home, rest), true
 }
 
-// composeKnown reports whether all that makes the dev container's service is there to be read.
-func composeKnown(v *rule.View) bool {
-	return v.Composed.Dev() != nil && len(v.Compose) == len(rights.Texts(v.Root.Member("dockerComposeFile"))) &&
-		v.Composed.Project.Incomplete() == ""
+// composeRead reports whether all files that make the project of Compose are there and can be read.
+func composeRead(v *rule.View) bool {
+	return v.Composed != nil && !v.LacksCompose() && v.Composed.Project.Incomplete() == "" && len(v.Composed.Project.Unread) == 0
 }
 
 // serviceOnHost is findWorkspace of a service of Compose: what it mounts at the folder, or above it, says where that lies.
 func serviceOnHost(v *rule.View, inside string) (folder string, known bool) {
-	if !composeKnown(v) || len(v.Composed.Project.Unread) > 0 || ownFolderOpened(v, inside).Message != "" || !path.IsAbs(inside) ||
+	if v.Composed.Dev() == nil || !composeRead(v) || ownFolderOpened(v, inside).Message != "" || !path.IsAbs(inside) ||
 		otherVariable(inside) {
 		return "", false
 	}

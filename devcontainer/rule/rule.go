@@ -28,6 +28,8 @@ type Rule struct {
 	OfPolicy bool
 	// Last says that the checks of other rules find out how much there is to see.
 	Last bool
+	// OfServices says that it judges services as all Compose files together make them: it waits while one lacks.
+	OfServices bool
 	// RestsOn are the properties that the promise of the sandbox rests on which the
 	// rule says is broken: with something wrong in them nothing is known of it.
 	RestsOn []string

@@ -85,6 +85,9 @@ func (v *View) ServiceMounts() []rights.Right {
 // BaseImage is the image at the bottom of the container: the one that the configuration or its service
 // names, or that the Dockerfile begins with. "" = it is not known.
 func (v *View) BaseImage() (image string) {
+	if v.LacksCompose() {
+		return "" // the file may name another
+	}
 	if v.Build != nil {
 		if v.Build.Final != nil && v.Build.Final.Base().Known {
 			image = v.Build.Final.Base().Image
@@ -96,6 +99,15 @@ func (v *View) BaseImage() (image string) {
 		return ""
 	}
 	return image
+}
+
+// LacksCompose reports whether a Compose file that the configuration names is not there or not well formed: what it says may change or
+// complete what the others say of a service.
+func (v *View) LacksCompose() bool {
+	return Once(v, "lacks Compose", func(v *View) bool {
+		return v.ByCompose() && (len(v.Compose) < len(rights.Texts(v.Root.Member("dockerComposeFile"))) ||
+			v.Composed != nil && len(v.Composed.Project.Problems) > 0)
+	})
 }
 
 // Check is one rule's look at a project.
