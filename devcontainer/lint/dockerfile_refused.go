@@ -209,4 +209,6 @@ func pipInstalls(cmd *shell.Command) bool {
 }
 
 // otherSources reports whether apt may have packages of others after a step.
-func otherSources(step string) bool { return namesSources.MatchString(step) || pipesToShell.MatchString(step) }
+func otherSources(step string) bool {
+	return namesSources.MatchString(step) || pipesToShell.MatchString(step)
+}
