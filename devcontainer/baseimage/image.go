@@ -31,6 +31,7 @@ type Image struct {
 	// Session is the user of a dev container's sessions, unless it names another; "" = the image says none.
 	Session string
 	lacks   []string // besides the package managers of other families
+	byTag   bool     // nothing is known but its family
 	pep668  bool     // of Alpine: its pip installs nothing into the system, since 3.19
 	name    string   // of an official image; "" = it is none
 }
@@ -56,7 +57,9 @@ func (i Image) Official() bool { return i.name != "" }
 func (i Image) ForDevContainers() bool { return i.Session != "" && i.User != "codespace" }
 
 // Asked reports whether the packages of the image or of its distribution were read, so that what it lacks is certain.
-func (i Image) Asked() bool { return i.Family == Debian && !i.Ubuntu || i.Family == Alpine }
+func (i Image) Asked() bool {
+	return !i.byTag && (i.Family == Debian && !i.Ubuntu || i.Family == Alpine)
+}
 
 // HasUser reports whether an official image may have a user; sure says that the answer false is certain.
 func (i Image) HasUser(name string) (has, sure bool) {
@@ -81,13 +84,23 @@ func (i Image) LacksSudo() (lacks, sure bool) {
 func EndsAlone(image string) bool {
 	of, _ := Of(image)
 	name, tag := split(image)
-	shell := slices.Contains(shells, name) && !strings.Contains(image, "$") && !isWindows(tag)
-	return shell || of.Official() && of.name != "scratch" && of.name != "php"
+	if strings.Contains(image, "$") || isWindows(tag) || of.name == "scratch" {
+		return false
+	}
+	server := strings.Contains(tag, "apache") || strings.Contains(tag, "fpm")
+	_, made := madeFor[microsoft(name)]
+	return slices.Contains(shells, name) || of.Official() && !server || made && microsoft(name) != "php" || strings.HasPrefix(name, "cimg/")
 }
 
-// shells are images of which nothing else is known than that their command is a shell, which an ENTRYPOINT may run.
+// shells are images of which nothing else is known than that their command is a shell, an interpreter or a program that only says how
+// it is used, which an ENTRYPOINT may run.
 var shells = strings.Fields("ros osrf/ros nvidia/cuda continuumio/miniconda3 continuumio/anaconda3 condaforge/miniforge3 " +
-	"kalilinux/kali-rolling archlinux swift")
+	"condaforge/mambaforge kalilinux/kali-rolling archlinux archlinux/archlinux swift elixir erlang haskell julia r-base perl pypy clojure " +
+	"amazoncorretto sapmachine ibmjava groovy composer mono dart oven/bun denoland/deno rocker/r-ver rocker/r-base opensuse/leap " +
+	"opensuse/tumbleweed nixos/nix mcr.microsoft.com/dotnet/sdk mcr.microsoft.com/dotnet/runtime mcr.microsoft.com/dotnet/aspnet " +
+	"mcr.microsoft.com/azure-cli mcr.microsoft.com/powershell mcr.microsoft.com/playwright mcr.microsoft.com/playwright/python " +
+	"tensorflow/tensorflow pytorch/pytorch texlive/texlive google/cloud-sdk rockylinux/rockylinux hashicorp/terraform amazon/aws-cli " +
+	"ghcr.io/cirruslabs/flutter espressif/idf gcr.io/google.com/cloudsdktool/google-cloud-cli mambaorg/micromamba")
 
 // StartsAs returns the user of an image that is not root, as which steps run below its FROM; "" when that is not known.
 func StartsAs(image string) string {
@@ -234,7 +247,7 @@ func find(image string) (known Image, ok bool) {
 	case microsoft(name) != "":
 		return forDevContainers(microsoft(name), tag, strings.Contains(name, "/vscode/"))
 	case strings.Contains(name, "/"):
-		return Image{}, false
+		return ofFamily(name, tag)
 	}
 	known.name = name
 	known.Release, known.Ubuntu = release(name, tag)
@@ -271,6 +284,29 @@ func find(image string) (known Image, ok bool) {
 	return forLanguage(known, name, tag)
 }
 
+var (
+	alpineWord = lazyregexp.New(`(^|[-._])alpine(\d|[-.]|$)`)
+	debianWord = lazyregexp.New(`(^|[-._])(debian|ubuntu|buster|bullseye|bookworm|trixie|bionic|focal|jammy|noble)(\d|[-.]|$)`)
+	redHatWord = lazyregexp.New(`(^|[-._])(ubi\d+|fedora|centos|rockylinux|almalinux)(\d|[-.]|$)`)
+	redHatName = lazyregexp.New(`^registry\.(access\.)?redhat\.(com|io)/ubi\d|^redhat/ubi\d|^quay\.io/(fedora|centos)/`)
+)
+
+// ofFamily is what the tag says of an image of which nothing else is known: whose packages it has.
+func ofFamily(name, tag string) (known Image, ok bool) {
+	known.byTag = true
+	switch {
+	case alpineWord.MatchString(tag):
+		known.Family = Alpine
+	case debianWord.MatchString(tag):
+		known.Family = Debian
+	case redHatWord.MatchString(tag), redHatName.MatchString(name):
+		known.Family = RedHat
+	default:
+		return Image{}, false
+	}
+	return known, true
+}
+
 // The variants of an image for a language.
 const (
 	alpine = iota
@@ -294,7 +330,7 @@ var lackedBy = sync.OnceValue(func() map[string][3][]string {
 func forLanguage(known Image, name, tag string) (Image, bool) {
 	of, ok := language[name]
 	if !ok {
-		return Image{}, false
+		return ofFamily(name, tag)
 	}
 	known.User = of.user
 	if of.user != "" {

@@ -2,6 +2,7 @@ package compose
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,7 +81,7 @@ func (p *checker) circle() {
 }
 
 var (
-	portShort = lazyregexp.New(`^(((\[[\da-fA-F:]*\]|\d+(\.\d+){3}|[a-zA-Z][\w.-]*|):)?(\d+(-\d+)?)?:)?\d+(-\d+)?(/(?i:tcp|udp|sctp))?$`)
+	portShort = lazyregexp.New(`^((([^\s/]*):)?(\d+(-\d+)?)?:)?\d+(-\d+)?(/(?i:tcp|udp|sctp))?$`)
 	// ofOneself are what a container with the network of another service cannot have: moby refuses
 	// them (runconfig/hostconfig, validateNetContainerMode).
 	ofOneself = []string{"ports", "expose", "hostname", "mac_address", "dns", "extra_hosts"}
@@ -89,7 +90,23 @@ var (
 // IsPort reports whether the engine reads a port in the short form, [[ADDRESS:]HOST:]CONTAINER[/PROTOCOL]. A text
 // with a variable may be one.
 func IsPort(text string) bool {
-	return strings.Contains(text, "$") || portShort.MatchString(text) && !tooHigh(text)
+	if strings.Contains(text, "$") {
+		return true
+	}
+	m := portShort.FindStringSubmatch(text)
+	if m == nil || tooHigh(text) {
+		return false
+	}
+	address, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(m[3], "["), "]"))
+	return strings.Trim(m[3], "[]") == "" || err == nil && address.Zone() == ""
+}
+
+// PortHint says how to write what is no port.
+func PortHint(text string) string {
+	if rest, named := strings.CutPrefix(text, "localhost:"); named && IsPort("127.0.0.1:"+rest) {
+		return "the address is a number: write 127.0.0.1:" + rest
+	}
+	return "write ADDRESS:HOST:CONTAINER/PROTOCOL, or less of it"
 }
 
 // tooHigh reports whether a port in the short form has a number that no port has.
@@ -113,7 +130,7 @@ var containerName = lazyregexp.New(`^[a-zA-Z0-9][a-zA-Z0-9_.-]+$`)
 func (p *checker) ofEngine(s *Service) {
 	for _, item := range s.Get("ports").items() {
 		if item.Kind == Scalar && !IsPort(item.Text) {
-			p.refuse(item, fmt.Sprintf("%q is no port; write ADDRESS:HOST:CONTAINER/PROTOCOL, or less of it", item.Text))
+			p.refuse(item, fmt.Sprintf("%q is no port; %s", item.Text, PortHint(item.Text)))
 		}
 	}
 	for _, item := range s.Get("extra_hosts").items() {

@@ -76,8 +76,8 @@ var refusing = map[string]func(*atStep) refusal{
 	"deluser": userRefused,
 	"wget":    certificatesMissing, "git": gitRefuses, "dnf": rpmRefuses, "yum": rpmRefuses, "microdnf": rpmRefuses, "pecl": peclRefuses,
 	"sdkmanager": sdkmanagerRefuses, "dotnet": dotnetRefuses, "dpkg": dpkgRefuses, "sh": scriptsRefuse, "bash": scriptsRefuse,
-	"docker-php-ext-install": phpRefuses, "gem": gemRefuses, "curl": curlRefuses, "chown": chownRefuses, "pacman": pacmanRefuses,
-	"chsh": shellMissing, "add-apt-repository": ppaRefuses,
+	"docker-php-ext-install": phpRefuses, "gem": gemRefuses, "curl": curlRefuses, "chown": ownerUnknown, "pacman": pacmanRefuses,
+	"chsh": shellMissing, "install": ownerUnknown, "add-apt-repository": ppaRefuses,
 	"npm": newestNpm, "yarn": endlessStep, "pnpm": pnpmRefuses, "flask": endlessStep, "uvicorn": endlessStep, "gunicorn": endlessStep,
 	"rails": endlessStep, "php": endlessStep, "hugo": endlessStep, "jekyll": endlessStep, "mkdocs": endlessStep, "jupyter": endlessStep,
 	"tail": endlessStep, "sleep": endlessStep, "nodemon": endlessStep, "vite": endlessStep, "next": endlessStep, "ng": endlessStep,
@@ -111,11 +111,20 @@ func commandsRefused(v *rule.View) (out []rule.Finding) {
 					continue
 				}
 				refuses := refusing[cmd.Name()]
-				if refuses == nil || cmd.OnFailure == shell.Open || said[cmd.Name()] || !judging.Spend(len(v.Build.File.Doc.Src)) {
+				judged := refuses != nil && !said[cmd.Name()] || cmd.User != "" && !said["user "+cmd.User]
+				if !judged || cmd.OnFailure == shell.Open || !judging.Spend(len(v.Build.File.Doc.Src)) {
 					continue
 				}
 				c := &atStep{v, base.Image, image, s, i, history[:first+n], reading, cmd}
-				if r := refuses(c); r.message != "" {
+				r := refusal{}
+				if refuses != nil && !said[cmd.Name()] {
+					r = refuses(c)
+				}
+				if r.message == "" && !said["user "+cmd.User] {
+					r = userUnknown(c, cmd.User)
+					said["user "+cmd.User] = r.message != ""
+				}
+				if r.message != "" {
 					said[cmd.Name()] = true
 					f := v.AtCommand(cmd, r.message, r.hint)
 					if r.warn || cmd.OnFailure == shell.Unheard {
@@ -250,30 +259,6 @@ func certificatesMissing(c *atStep) refusal {
 	}
 	return refusal{message: fmt.Sprintf("%s has no certificates, and %s refuses every https address", c.name, c.Name()),
 		hint: "install ca-certificates, too", warn: !c.image.Asked()}
-}
-
-// chownRefuses is about a user that a step below makes.
-func chownRefuses(c *atStep) refusal {
-	words := c.Operands()
-	if len(words) < 2 || !c.image.Official() || strings.ContainsAny(words[0].Text, "$0123456789") {
-		return refusal{}
-	}
-	user, _, _ := strings.Cut(words[0].Text, ":")
-	if has, sure := c.image.HasUser(user); has || !sure || user == "" || c.opaque() || mentioned(c.history, user) {
-		return refusal{}
-	}
-	if namedInStep(c, user) {
-		return refusal{}
-	}
-	for _, i := range c.stage.Instructions {
-		for _, cmd := range i.Commands {
-			if kind, name, _, ok := making(cmd); ok && kind == "user" && name.Text == user && cmd.Start > c.Start {
-				return refusal{message: fmt.Sprintf("no user is called %s yet: a step below makes it", user), hint: "make the user first"}
-			}
-		}
-	}
-	return refusal{message: fmt.Sprintf("%s has no user %s, and no step makes one", c.name, user),
-		hint: "make the user first, or name another", warn: !c.image.Asked()}
 }
 
 // namedInStep reports whether the step may make a user in front of the command.

@@ -394,7 +394,36 @@ func ignoreElsewhere(v *rule.View) (out []rule.Finding) {
 		Hint:    "move it there, or call it " + path.Base(v.Built) + ".dockerignore"}}
 }
 
-// stagesMisspelt reports an image whose name is nearly that of a stage above.
+// namesOfStages are names of stages that are no images of Docker's.
+var namesOfStages = strings.Fields("base build builder dev devcontainer development deps dependencies prod production runtime runner " +
+	"test tests tools common final release setup")
+
+// stageBelow returns the stage of the same file that FROM probably means and that stands below it, or nil: the builder takes only
+// those above, and looks for an image of that name.
+func stageBelow(v *rule.View, s *dockerfile.Stage) *dockerfile.Stage {
+	c, ok := s.From.Command.(*instructions.Stage)
+	if !ok || s.Parent != nil {
+		return nil
+	}
+	later := rule.Once(v, "stages by name", func(v *rule.View) map[string]*dockerfile.Stage {
+		all := map[string]*dockerfile.Stage{}
+		for _, s := range v.Build.File.Stages {
+			if s.Name != "" {
+				all[s.Name] = s
+			}
+		}
+		return all
+	})[strings.ToLower(c.BaseName)]
+	if later == nil || later.Index <= s.Index || v.BuildContext(c.BaseName) || !slices.Contains(v.Build.Needed, s) {
+		return nil
+	}
+	if _, image := baseimage.Of(c.BaseName); image || later.Base() == s {
+		return nil
+	}
+	return later
+}
+
+// stagesMisspelt reports an image whose name is nearly that of a stage above, or that of one below.
 func stagesMisspelt(v *rule.View) (out []rule.Finding) {
 	if v.Build == nil {
 		return nil
@@ -402,6 +431,17 @@ func stagesMisspelt(v *rule.View) (out []rule.Finding) {
 	var names []string
 	for _, s := range v.Build.File.Stages {
 		c, ok := s.From.Command.(*instructions.Stage)
+		if later := stageBelow(v, s); later != nil {
+			start, end := s.From.Find(c.BaseName)
+			line, _ := v.Build.File.Doc.Position(later.From.Start)
+			f := v.AtDockerfile(start, end, fmt.Sprintf("the stage %s comes only in line %d, so the builder looks for an image of that name",
+				c.BaseName, line), "put the stage above this one")
+			if !slices.Contains(namesOfStages, strings.ToLower(c.BaseName)) {
+				f.Severity = diag.SeverityWarning
+			}
+			out = append(out, f)
+			continue
+		}
 		plain := ok && s.Parent == nil && s.Known && !strings.ContainsAny(c.BaseName, ":/.@$")
 		if plain && len(names) > 0 {
 			_, known := baseimage.Of(c.BaseName)

@@ -55,7 +55,7 @@ func unpinned(v *rule.View) (out []namedImage) {
 	for _, s := range neededStages(v) {
 		from, ok := s.From.Command.(*instructions.Stage)
 		pinned := s.Image == "scratch" || strings.Contains(s.Image, "@sha256:")
-		unknown := !s.Known || strings.Contains(s.Image, "${")
+		unknown := !s.Known || strings.Contains(s.Image, "${") || stageBelow(v, s) != nil
 		if !ok || s.Parent != nil || pinned || unknown {
 			continue
 		}
@@ -219,6 +219,7 @@ func stageMissing(v *rule.View) (out []rule.Finding) {
 			switch {
 			case notNumber == nil:
 				message = fmt.Sprintf("there is no stage number %s before this one", from)
+				hint = fmt.Sprintf("stages count from 0, and this is number %d", i.Stage.Index)
 			case later != nil:
 				hint = "a stage can only take from stages above it"
 			default:

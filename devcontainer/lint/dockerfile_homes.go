@@ -349,10 +349,3 @@ func installedAtHome(cmd *shell.Command, i *dockerfile.Instruction) homely {
 	}
 	return homely{}
 }
-
-func lowered(list []rule.Finding) []rule.Finding {
-	for n := range list {
-		list[n] = warned(list[n])
-	}
-	return list
-}

@@ -56,6 +56,11 @@ func noUser(v *rule.View) []rule.Finding {
 	return []rule.Finding{v.AtDockerfile(from.Start, from.HeadEnd, message, hint)}
 }
 
+// usersMissing reports users that the container lacks: those whom the configuration names, its build and its hooks.
+func usersMissing(v *rule.View) []rule.Finding {
+	return append(userMissing(v), hookMeanings(v, userUnknownInHook)...)
+}
+
 // userMissing reports users that neither the image nor the Dockerfile has.
 func userMissing(v *rule.View) (out []rule.Finding) {
 	b := v.Build
@@ -70,14 +75,11 @@ func userMissing(v *rule.View) (out []rule.Finding) {
 	}
 	base := b.Final.Base()
 	image, known := baseimage.Of(base.Image)
-	if known && base.Known && image.ForDevContainers() && image.Lacks("docker") {
-		return lowered(dockerGroupMissing(v, base.Image))
-	}
-	if !known || !base.Known || !image.Official() {
+	if !known || !base.Known || !image.Official() && !(image.ForDevContainers() && image.Lacks("docker")) {
 		return nil
 	}
 	severity := diag.Severity("") // the rule's
-	if _, sure := image.HasUser("-"); !sure || slices.ContainsFunc(b.History(), mayMakeAnyUser) {
+	if _, sure := image.HasUser("-"); !sure || !image.Official() || slices.ContainsFunc(b.History(), mayMakeAnyUser) {
 		severity = diag.SeverityWarning
 	}
 	defer func() {
@@ -99,7 +101,12 @@ func userMissing(v *rule.View) (out []rule.Finding) {
 		}
 		return answer
 	}
-	hint := func(name string) string { return fmt.Sprintf("create it: RUN useradd --create-home %s", name) }
+	hint := func(name string) string {
+		if !image.Official() {
+			return fmt.Sprintf("the image has the user %s; another one is made with RUN useradd --create-home %s", image.User, name)
+		}
+		return fmt.Sprintf("create it: RUN useradd --create-home %s", name)
+	}
 	if n := v.NamedUser(); n != nil && !rights.Variable.MatchString(n.Text) && !has(n.Text) && !featuresMake(v, n.Text) {
 		out = append(out, v.AtValue(n, fmt.Sprintf("%s has no user %q, and the Dockerfile creates none", base.Image, n.Text),
 			hint(n.Text)).Offering(otherUser(v, n, image.User)))
@@ -161,15 +168,24 @@ func featuresMake(v *rule.View, user string) bool {
 		return true // they are not known
 	}
 	for _, m := range all.Fields() {
-		name, official := strings.CutPrefix(strings.ToLower(m.Name), officialNamespace+"/")
-		name, _, _ = strings.Cut(name, ":")
+		name := officialFeature(m.Name)
 		told := m.Value.Member("username").TextOr("automatic")
 		asTold := told == user || told == "automatic" || told == "auto" || strings.Contains(told, "$")
-		if _, known := collections()[officialNamespace][name]; !official || !known || name == "nix" || name == "common-utils" && asTold {
+		if name == "" || name == "nix" || name == "common-utils" && asTold {
 			return true
 		}
 	}
 	return false
+}
+
+// officialFeature returns the short name of one of the official Features, "" of all others.
+func officialFeature(id string) string {
+	name, official := strings.CutPrefix(strings.ToLower(id), officialNamespace+"/")
+	name, _, _ = strings.Cut(name, ":")
+	if _, known := collections()[officialNamespace][name]; !official || !known {
+		return ""
+	}
+	return name
 }
 
 // imageUserMissing reports the user of a configuration, or of its service, that takes a known image as it is.

@@ -54,6 +54,13 @@ func byFirstWord(text string) map[string]string {
 // extensionID is PUBLISHER.NAME, with a version, or with a minus to leave it out.
 var extensionID = lazyregexp.New(`^-?[\w-]+\.[\w.-]+(@(\d+\.\d+\.\d+[\w.+-]*|prerelease))?$`)
 
+var (
+	// slashedID matches an id whose dot is a slash.
+	slashedID = lazyregexp.New(`^[\w-]+/[\w-]+$`)
+	// itemName matches the id in the address of a page of the Marketplace.
+	itemName = lazyregexp.New(`[?&]itemName=([\w-]+\.[\w.-]+)`)
+)
+
 // editorNames reports customizations that no editor reads.
 func editorNames(v *rule.View) (out []rule.Finding) {
 	all := v.Root.Member("customizations")
@@ -141,12 +148,23 @@ var plainDigits = lazyregexp.New(`^\d+$`)
 
 // extensionUnknown is the finding about an element of extensions that names none.
 func extensionUnknown(v *rule.View, n *jsonc.Node) rule.Finding {
-	if n.Text == "" || strings.ContainsAny(n.Text, "/$") && !strings.Contains(n.Text, "//marketplace.") || strings.HasSuffix(n.Text, ".vsix") {
+	page := strings.HasPrefix(n.Text, "http") && strings.Contains(n.Text, "itemName=")
+	slashed := slashedID.MatchString(n.Text)
+	archive := strings.HasSuffix(n.Text, ".vsix")
+	id, _ := strings.CutSuffix(n.Text, ".vsix")
+	if archive && extensionID.MatchString(id) && v.Tree != nil && absent(v, path.Join(v.Home, n.Text)) {
+		return v.AtValue(n, fmt.Sprintf("%q is no id of an extension, and there is no such file", n.Text), "write the id alone, without .vsix")
+	}
+	if n.Text == "" || strings.ContainsAny(n.Text, "/$") && !strings.Contains(n.Text, "//marketplace.") && !page && !slashed || archive {
 		return rule.Finding{}
 	}
 	if !extensionID.MatchString(n.Text) {
 		hint := "an id is PUBLISHER.NAME, such as ms-python.python"
-		if ids := strings.FieldsFunc(n.Text, func(c rune) bool { return c == ',' || c == ' ' }); len(ids) > 1 &&
+		if slashed {
+			hint = fmt.Sprintf("write %s", jsonc.Quote(strings.Replace(n.Text, "/", ".", 1)))
+		} else if m := itemName.FindStringSubmatch(n.Text); m != nil {
+			hint = fmt.Sprintf("write %s", jsonc.Quote(m[1]))
+		} else if ids := strings.FieldsFunc(n.Text, func(c rune) bool { return c == ',' || c == ' ' }); len(ids) > 1 &&
 			!slices.ContainsFunc(ids, func(id string) bool { return !extensionID.MatchString(id) }) {
 			hint = "write each id as an element of its own"
 		} else if id, _, versioned := strings.Cut(n.Text, "@"); versioned {
@@ -154,7 +172,7 @@ func extensionUnknown(v *rule.View, n *jsonc.Node) rule.Finding {
 		}
 		return v.AtValue(n, fmt.Sprintf("%q is no id of an extension", n.Text), hint)
 	}
-	id, _, _ := strings.Cut(strings.ToLower(n.Text), "@")
+	id, _, _ = strings.Cut(strings.ToLower(n.Text), "@")
 	instead, gone := renamedExtensions()[id]
 	if !gone {
 		return rule.Finding{}

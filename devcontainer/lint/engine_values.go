@@ -46,8 +46,6 @@ var valueForms = map[string]valueForm{
 	"add-host":           {lazyregexp.New(`[:=]`), "write NAME:ADDRESS; host-gateway is the address of the host"},
 }
 
-const portHint = "write ADDRESS:HOST:CONTAINER/PROTOCOL, or less of it"
-
 // capabilityNames are all that Linux has (capabilities(7)), without CAP_.
 var capabilityNames = strings.Fields(`ALL AUDIT_CONTROL AUDIT_READ AUDIT_WRITE BLOCK_SUSPEND BPF CHECKPOINT_RESTORE CHOWN DAC_OVERRIDE
 	DAC_READ_SEARCH FOWNER FSETID IPC_LOCK IPC_OWNER KILL LEASE LINUX_IMMUTABLE MAC_ADMIN MAC_OVERRIDE MKNOD NET_ADMIN NET_BIND_SERVICE
@@ -75,7 +73,7 @@ func unreadValues(v *rule.View) (out []rule.Finding) {
 		}
 		switch a.Flag {
 		case "publish":
-			refused, hint = !strings.Contains(a.Value, "=") && !compose.IsPort(a.Value), portHint
+			refused, hint = !strings.Contains(a.Value, "=") && !compose.IsPort(a.Value), compose.PortHint(a.Value)
 		case "memory", "memory-reservation":
 			if n := size(a.Value); n > 0 && n < 6<<20 && !refused { // moby, daemon/daemon_unix.go
 				refused, hint = true, "write at least 6m; a number without a unit counts bytes"
@@ -91,7 +89,7 @@ func unreadValues(v *rule.View) (out []rule.Finding) {
 	out = slices.Concat(out, portsTwice(v), envFilesRefused(v))
 	for _, r := range v.Of(rights.Port) {
 		if r.Notation == rights.Property && r.Name != "number" && !compose.IsPort(r.Value) {
-			out = append(out, rule.AtRight(r, fmt.Sprintf("the engine refuses the port %q", r.Value), portHint))
+			out = append(out, rule.AtRight(r, fmt.Sprintf("the engine refuses the port %q", r.Value), compose.PortHint(r.Value)))
 		}
 	}
 	return out

@@ -173,11 +173,14 @@ func userNamed(cmd *shell.Command) (w shell.Word, ok bool) {
 		return words[0], true
 	case cmd.Is("sudo"):
 		return cmd.Value("-u", "--user")
+	case cmd.Is("install"):
+		return cmd.Value("-o", "--owner")
 	case cmd.Is("chown") && len(words) > 1:
 		w = words[0]
-		name, _, _ := strings.Cut(w.Text, ":")
-		w.Text = name
-		return w, name != ""
+		if at := strings.IndexAny(w.Text, ":."); at >= 0 {
+			w.Text = w.Text[:at]
+		}
+		return w, w.Text != ""
 	}
 	return w, false
 }

@@ -36,7 +36,17 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 	out = append(out, attributesOfScripts(v)...)
 	made := false    // an earlier hook may have made files
 	written := false // it may have made any, and not only those that an installation makes
+	calls := false   // the scripts at hand are those of a hook that comes next, and runs before them
+	var madeBefore, writtenBefore, madeByScripts, writtenByScripts bool
 	eachHookText(v, func(property string, n *jsonc.Node) {
+		switch script := v.IsScript(n); {
+		case script && !calls:
+			calls, madeBefore, writtenBefore = true, made, written
+		case calls && !script:
+			calls, madeByScripts, writtenByScripts = false, made, written
+			made, written = madeBefore, writtenBefore
+			defer func() { made, written = made || madeByScripts, written || writtenByScripts }()
+		}
 		folder, known := v.Home, true
 		if property != "initializeCommand" {
 			folder, known = workspaceOnHost(v)
@@ -91,7 +101,7 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 			}
 			chmod = chmod || cmd.Is("chmod", "find", "xargs")
 			_, inline := cmd.Flag("-c") // its text is among the commands
-			mayMake := name != "" || cmd.Is(before...) && !inline
+			mayMake := name != "" || cmd.Is(before...) && !inline && !makesNoScript(v, folder, cmd)
 			made = made || !quiet && mayMake || len(cmd.Files) > 0
 		})
 	})
@@ -106,6 +116,26 @@ func makesNoFile(cmd *shell.Command) bool {
 		"bundle", "uv") && installs ||
 		cmd.Is("sudo", "apt-get", "apt", "apk", "echo", "chown", "chmod", "export", "set", "true", "printf", "useradd"))
 }
+
+// makesNoScript reports whether a command makes none of the files that hooks call, not even by what a package's own hooks do.
+func makesNoScript(v *rule.View, folder string, cmd *shell.Command) bool {
+	if !makesNoFile(cmd) || devcontainer.LeavesTree(folder) {
+		return false
+	}
+	file := "package.json"
+	if cmd.Is("composer") {
+		file = "composer.json"
+	} else if !cmd.Is("npm", "yarn", "pnpm") {
+		return true
+	}
+	return rule.Once(v, "runs nothing of its own: "+folder+"/"+file, func(v *rule.View) bool {
+		src, err := v.Tree.Read(path.Join(folder, file))
+		return err == nil && !ownHooks.Match(src)
+	})
+}
+
+// ownHooks matches what a package runs while it is installed.
+var ownHooks = lazyregexp.New(`"((pre|post)?install|prepare|prepublish|post-[a-z-]+)"\s*:`)
 
 // scriptMakesNoFile reports whether a script of the project has only such commands.
 func scriptMakesNoFile(v *rule.View, full string) bool {
@@ -246,10 +276,14 @@ func scriptFails(v *rule.View, folder, name string, byPath, chmod bool) rule.Fin
 	case first.unread:
 		parent := path.Dir(full)
 		if !isMissing(v, full) && (path.Base(parent) != ".devcontainer" || !isMissing(v, parent)) { // which no build makes
-			return rule.Finding{}
+			inNoFolder := v.Tree.Kind(folder) == devcontainer.Folder && v.Tree.Kind(parent) == devcontainer.Nothing
+			if path.Ext(name) != ".sh" || !inNoFolder || scriptElsewhere(v, folder, name) == "" {
+				return rule.Finding{}
+			}
 		}
+		other := scriptElsewhere(v, folder, name)
 		hint := "add it, or leave the command out; it is looked for from the folder that is opened"
-		switch other := scriptElsewhere(v, folder, name); {
+		switch {
 		case other == "" && !isProject(v) && path.Base(parent) != ".devcontainer":
 			return rule.Finding{} // a configuration for the files of others
 		case other != "":
@@ -310,7 +344,11 @@ func listMissing(v *rule.View, full, name string) rule.Finding {
 	if devcontainer.LeavesTree(full) || !isMissing(v, full) {
 		return rule.Finding{}
 	}
-	return rule.Finding{Message: fmt.Sprintf("there is no file %s", name), Hint: "it is looked for from the folder that is opened"}
+	f := rule.Finding{Message: fmt.Sprintf("there is no file %s", name), Hint: "it is looked for from the folder that is opened"}
+	if other := scriptElsewhere(v, path.Clean(strings.TrimSuffix(full, path.Clean(name))), name); other != "" {
+		f.Hint += fmt.Sprintf(": did you mean %s?", other)
+	}
+	return f
 }
 
 // listAbove reports a file of packages that is named as if the hook started in .devcontainer. The container of an image has

@@ -192,8 +192,8 @@ var ofOtherCommands = map[string]string{
 	"no-cache": "docker build", "build-arg": "docker build", "build-context": "docker build", "target": "docker build",
 }
 
-// unknownArguments reports options of runArgs that other commands have, or that differ by a
-// letter or two from one that the engine has.
+// unknownArguments reports options that neither docker run nor podman run has. One that is near to none that they have may be
+// of a newer engine.
 func unknownArguments(v *rule.View) (out []rule.Finding) {
 	for _, a := range v.BuildArgs {
 		if a.Node == nil || !strings.HasPrefix(a.Node.Text, "--") || rights.ImageOptions.Knows(a.Flag) || strings.Contains(a.Flag, " ") {
@@ -204,30 +204,43 @@ func unknownArguments(v *rule.View) (out []rule.Finding) {
 		}
 	}
 	for _, a := range v.RunArgs {
-		if a.Node == nil || !strings.HasPrefix(a.Node.Text, "--") || rights.RunOptions.Knows(a.Flag) || strings.Contains(a.Flag, " ") {
+		if a.Node == nil || !strings.HasPrefix(a.Node.Text, "--") || rights.RunOptions.Knows(a.Flag) || strings.ContainsAny(a.Flag, " ${") {
 			continue
 		}
+		f := v.AtValue(a.Node, fmt.Sprintf("the engine has no option --%s", a.Flag), "")
 		if other := ofOtherCommands[a.Flag]; other != "" {
-			out = append(out, v.AtValue(a.Node, fmt.Sprintf("docker run has no option --%s: it belongs to %s", a.Flag, other), "take it out"))
+			f.Message, f.Hint = fmt.Sprintf("docker run has no option --%s: it belongs to %s", a.Flag, other), "take it out"
 		} else if best := rights.RunOptions.Nearest(a.Flag); best != "" {
-			out = append(out, v.AtValue(a.Node, fmt.Sprintf("the engine has no option --%s", a.Flag), fmt.Sprintf("did you mean --%s?", best)))
+			f.Hint = fmt.Sprintf("did you mean --%s?", best)
+		} else {
+			f.Message = fmt.Sprintf("neither docker run nor podman run has an option --%s", a.Flag)
+			f.Hint, f.Severity = "the engine refuses to start: docker run --help lists what it takes", diag.SeverityWarning
 		}
+		out = append(out, f)
 	}
 	return out
 }
 
-// shortenedArguments reports long options with one dash, which the engine reads as single letters.
+// shortenedArguments reports options with one dash that the engine lacks: long ones, which it reads as single letters, and letters.
 func shortenedArguments(v *rule.View) (out []rule.Finding) {
 	list := rights.Texts(v.EngineOnly("runArgs"))
 	for i, n := range list {
 		name, _, _ := strings.Cut(strings.TrimPrefix(n.Text, "-"), "=")
 		oneDash := strings.HasPrefix(n.Text, "-") && !strings.HasPrefix(name, "-")
 		isValue := i > 0 && rights.RunOptions.TakesNext(list[i-1].Text)
-		if !oneDash || isValue || len(name) < 3 || !rights.RunOptions.Knows(name) {
-			continue
+		letter := rights.RunOptions.UnknownLetter(n.Text)
+		switch {
+		case !oneDash || isValue:
+		case len(name) > 2 && rights.RunOptions.Knows(name):
+			out = append(out, v.AtValue(n, fmt.Sprintf("the engine reads %s as options of one letter each", n.Text), "write -"+n.Text).
+				FixedBy(jsonc.Replace(n, jsonc.Quote("-"+n.Text))))
+		case letter != "":
+			f := v.AtValue(n, fmt.Sprintf("the engine has no option -%s", letter), "docker run --help lists what it takes")
+			if best := rights.RunOptions.Nearest(name); len(name) > 1 && best != "" {
+				f.Hint = fmt.Sprintf("did you mean --%s?", best)
+			}
+			out = append(out, f)
 		}
-		out = append(out, v.AtValue(n, fmt.Sprintf("the engine reads %s as options of one letter each", n.Text), "write -"+n.Text).
-			FixedBy(jsonc.Replace(n, jsonc.Quote("-"+n.Text))))
 	}
 	return out
 }

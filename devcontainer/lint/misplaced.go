@@ -246,8 +246,6 @@ func argumentsTogether(v *rule.View) (out []rule.Finding) {
 		case a.Flag == "entrypoint":
 			say(a, "the tools set an entrypoint of their own behind it, and this one has no effect",
 				"start the program in postStartCommand, or in the image's own entrypoint", diag.SeverityWarning)
-		case a.Flag == "gpu":
-			say(a, "Docker has no option --gpu", "did you mean --gpus?", diag.SeverityWarning)
 		case a.Flag == "user" && shellVariable.MatchString(a.Value):
 			say(a, fmt.Sprintf("no shell replaces %s here, and there is no user of that name", shellVariable.FindString(a.Value)),
 				"write containerUser or remoteUser with the name of a user of the image", "")

@@ -142,7 +142,7 @@ var supplyRules = []rule.Rule{
 var dockerfileRules = []rule.Rule{
 	{ID: "SBX701", Name: "from-without-digest", Severity: diag.SeverityNote, Category: rule.SupplyChain, Check: fromUnpinned},
 	{ID: "SBX702", Name: "ends-as-root", Severity: diag.SeverityWarning, Category: rule.Security, Check: endsAsRoot},
-	{ID: "SBX703", Name: "user-missing", Severity: diag.SeverityError, OfServices: true, Check: userMissing},
+	{ID: "SBX703", Name: "user-missing", Severity: diag.SeverityError, OfServices: true, Check: usersMissing},
 	{ID: "SBX704", Name: "sudo-without-password", Severity: diag.SeverityWarning, Category: rule.Security, Check: sudoers,
 		About: rule.Configurations | rule.Features},
 	{ID: "SBX705", Name: "download-piped-to-shell", Severity: diag.SeverityWarning, Category: rule.SupplyChain, Check: downloadRun,

@@ -12,6 +12,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
 // serviceEnds reports a service of Compose whose image runs a shell without a terminal,
@@ -22,7 +23,7 @@ func serviceEnds(v *rule.View) []rule.Finding {
 	if !v.ByCompose() {
 		return imageEnds(v)
 	}
-	if dev == nil || v.Root.Member("overrideCommand").Is(true) || v.HasFeatures() ||
+	if dev == nil || v.Root.Member("overrideCommand").Is(true) || v.HasFeatures() && !onlyOfficialFeatures(v) ||
 		dev.Get("tty").True() || dev.Get("stdin_open").True() {
 		return nil
 	}
@@ -34,23 +35,32 @@ func serviceEnds(v *rule.View) []rule.Finding {
 	if f := scriptOfEntrypoint(v, dev); f.Message != "" {
 		return []rule.Finding{f}
 	}
-	done := isSoonDone(command.Words())
-	for _, r := range v.Of(rights.Entrypoint, rights.Command) {
-		if !r.Next && (r.Kind != rights.Command || !done) {
+	for _, r := range v.Of(rights.Entrypoint) {
+		if !r.Next {
 			return nil
 		}
 	}
+	_, start := v.Start()
+	done := isSoonDone(start.Words)
 	image := v.BaseImage()
-	if !baseimage.EndsAlone(image) {
+	if start.Words != nil && !done || !baseimage.EndsAlone(image) {
 		return nil
 	}
-	if done {
+	if done && command != nil {
 		return asSureAs(image, rule.AtCompose(command, fmt.Sprintf("the service %s ends as soon as its command is done", dev.Name),
 			`"overrideCommand": true in the configuration replaces the command, or write: command: sleep infinity`))
 	}
-	return asSureAs(image, v.AtValue(v.Root.Member("service"),
-		fmt.Sprintf("the service %s ends at once: %s starts a program that wants a terminal", dev.Name, image),
+	why := image + " starts a program that wants a terminal"
+	if done {
+		why = "the CMD of its Dockerfile is soon done"
+	}
+	return asSureAs(image, v.AtValue(v.Root.Member("service"), fmt.Sprintf("the service %s ends at once: %s", dev.Name, why),
 		`add "overrideCommand": true, or to the service: command: sleep infinity`))
+}
+
+// onlyOfficialFeatures reports whether the configuration has no Feature but those whose entrypoints hand over to the command.
+func onlyOfficialFeatures(v *rule.View) bool {
+	return !slices.ContainsFunc(v.Root.Member("features").Fields(), func(m jsonc.Member) bool { return officialFeature(m.Name) == "" })
 }
 
 // asSureAs returns a finding that rests on what an image starts, which is certain of the official ones.
@@ -117,14 +127,20 @@ func isSoonDone(words []string) bool {
 	case isPrinter(words[0]), len(words) > 1 && slices.Contains(onlyInstall[name], words[1]) && !slices.Contains(words, "&&"):
 		return true
 	case len(words) == 1:
-		return isShell || slices.Contains([]string{"python", "python3", "node", "irb"}, name)
+		return asksAlone(name)
 	case len(words) != 3 || !isShell || words[1] != "-c":
 		return false
 	}
 	commands, err := shell.Parse(words[2], nil)
 	return err == nil && len(commands) > 0 && !slices.ContainsFunc(commands, func(c *shell.Command) bool {
-		return !isPrinter(c.Words[0].Text) || c.OnFailure == shell.Open // a loop may run it for ever
+		asks := len(c.Words) == 1 && asksAlone(path.Base(c.Words[0].Text))
+		return !isPrinter(c.Words[0].Text) && !asks || c.OnFailure == shell.Open // a loop may run it for ever
 	})
+}
+
+// asksAlone reports whether a program without arguments reads what to do from its input.
+func asksAlone(name string) bool {
+	return slices.Contains(strings.Fields("sh bash ash dash zsh python python3 node irb iex erl julia ghci jshell R lua"), name)
 }
 
 // onlyInstall are programs by the words with which they only install something.

@@ -102,7 +102,7 @@ func TestWhatDoesNotStart(t *testing.T) {
 		{"an option with =", config(`"runArgs": ["--label=a b"]`), ""},
 		{"a port with its option", config(`"runArgs": ["-p 127.0.0.1:3000:3000"]`),
 			`SBX321 "-p 127.0.0.1:3000:3000"; SBX411 "-p 127.0.0.1:3000:3000"`},
-		{"an option of a newer engine", config(`"runArgs": ["--brand-new=x"]`), ""},
+		{"an option of a newer engine", config(`"runArgs": ["--brand-new=x"]`), `SBX321 "--brand-new=x"`},
 
 		{"a digest", devcontainer.Memory{".devcontainer/devcontainer.json": `{"image": "ghcr.io/a/b:1@sha256:0"}`},
 			`SBX322 "ghcr.io/a/b:1@sha256:0"`},

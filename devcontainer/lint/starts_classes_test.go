@@ -71,7 +71,7 @@ var classes = map[string]class{
 	"SBX715": {kind: noStart, says: `unknown instruction|contains no FROM|Invalid containerPort|can't be a URL|invalid from flag|` +
 		`must be a key=value`},
 	"SBX718": {kind: unread},
-	"SBX719": {kind: noStart, says: `invalid from flag value`},
+	"SBX719": {kind: noStart, says: `invalid from flag value|pull access denied`},
 	"SBX729": {kind: noStart, says: `COPY failed|ADD failed`},
 	"SBX730": {kind: noStart, says: `invalid reference format`},
 	"SBX731": {kind: noStart, says: `no such file or directory|executable file not found`},

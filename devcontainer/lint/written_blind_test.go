@@ -29,7 +29,6 @@ func TestWhatIsNearAMistakeIsNone(t *testing.T) {
 		{"variable of the CLI in a volume", `SBX321`, `{"image": "a:1", "runArgs": ["-v", "${localEnv:HOME}/data:/data"]}`},
 		{"removed, and not started again", `SBX321`, `{"image": "a:1", "runArgs": ["--rm", "--restart=no"]}`},
 		{"not removed", `SBX321`, `{"image": "a:1", "runArgs": ["--rm=false", "--restart=always"]}`},
-		{"option of a newer engine", `SBX321`, `{"image": "a:1", "runArgs": ["--quite-new-option"]}`},
 		{"hosts that are only read", `SBX407`, `{"image": "a:1", "mounts": ["type=bind,source=/etc/hosts,target=/etc/hosts.host,readonly"]}`},
 		{"user in a path", `SBX703`, `{"build": {"dockerfile": "Dockerfile"}, "remoteUser": "develop"}` +
 			"\n-- .devcontainer/Dockerfile --\nFROM debian:12\nRUN adduser --home /home/develop develop\n"},

@@ -189,7 +189,7 @@ var writtenJSON = []pair{
 	{"two networks", `error SBX321 "--network=a"`, running(`"--network=host",` + "\n" + `"--network=a"`), running(`"--network=bridge",
 		"--network=bridge"`)},
 	{"user of a shell", `error SBX321 "--user"`, running(`"--user", "$(id -u)"`), running(`"--user", "1000"`)},
-	{"gpu", `warning SBX321 "--gpu=all"`, running(`"--gpu=all"`), running(`"--gpus=all"`)},
+	{"gpu", `error SBX321 "--gpu=all"`, running(`"--gpu=all"`), running(`"--gpus=all"`)},
 	{"path in a name", `error SBX321 "--name`, running(`"--name=a-${localWorkspaceFolder}"`),
 		running(`"--name=a-${localWorkspaceFolderBasename}"`)},
 	{"profile that is not there", `error SBX321 "seccomp`, imaged("debian:13", `, "securityOpt": [`+"\n"+`"seccomp=unconfigned"]`),

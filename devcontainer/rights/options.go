@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
@@ -26,6 +27,7 @@ type CommandOptions struct {
 	valued   map[string]bool // take the next word when they have no "="
 	single   map[string]bool // of which the last counts
 	aliases  map[string]string
+	meant    map[string]string // by names of other programs, or of Compose
 }
 
 func words(lines ...string) map[string]bool {
@@ -55,13 +57,28 @@ var RunOptions = CommandOptions{
 		"memory-swappiness mount name network network-alias oom-score-adj pid pids-limit platform publish pull restart runtime",
 		"security-opt shm-size stop-signal stop-timeout storage-opt sysctl tmpfs ulimit user userns uts volume volume-driver",
 		"volumes-from workdir arch authfile cert-dir cgroup-conf cgroups chrootdirs conmon-pidfile creds decryption-key",
-		"env-merge gidmap group-entry gpu health-log-destination health-max-log-count health-max-log-size health-on-failure",
+		"env-merge gidmap group-entry health-log-destination health-max-log-count health-max-log-size health-on-failure",
 		"health-startup-cmd health-startup-interval health-startup-retries health-startup-success health-startup-timeout",
-		"hooks-dir hostuser image-volume init-ctr init-path intel-rdt-closid module os passwd-entry personality pidfile pod",
+		"hooks-dir hosts-file hostuser image-volume init-ctr init-path intel-rdt-closid module os passwd-entry personality pidfile pod",
 		"pod-id-file preserve-fd preserve-fds rdt-class requires retry retry-delay sdnotify seccomp-policy secret",
-		"shm-size-systemd subgidname subuidname systemd timeout tz uidmap umask unsetenv variant"),
-	single:  words("privileged publish-all use-api-socket init read-only pid ipc uts userns cgroupns user entrypoint"),
-	aliases: map[string]string{"net": "network", "net-alias": "network-alias", "dns-opt": "dns-option"},
+		"shm-size-systemd signature-policy subgidname subuidname systemd timeout tz uidmap umask unsetenv variant"),
+	single: words("privileged publish-all use-api-socket init read-only pid ipc uts userns cgroupns user entrypoint"),
+	aliases: map[string]string{"net": "network", "net-alias": "network-alias", "dns-opt": "dns-option",
+		"healthcheck-command": "health-cmd", "healthcheck-interval": "health-interval", "healthcheck-retries": "health-retries",
+		"healthcheck-start-period": "health-start-period", "healthcheck-timeout": "health-timeout",
+		"override-arch": "arch", "override-os": "os", "override-variant": "variant"},
+	meant: map[string]string{"gpu": "gpus", "mem": "memory", "ram": "memory", "mem-limit": "memory", "memory-limit": "memory",
+		"memory-max": "memory", "cpu": "cpus", "cpu-limit": "cpus", "cpu-num": "cpus", "cores": "cpus", "shm": "shm-size",
+		"shared-memory": "shm-size", "port": "publish", "ports": "publish", "publish-port": "publish", "vol": "volume",
+		"volumes": "volume", "bind": "volume", "mounts": "mount", "environment": "env", "envs": "env", "environment-file": "env-file",
+		"capability": "cap-add", "capabilities": "cap-add", "cap": "cap-add", "caps": "cap-add", "add-cap": "cap-add",
+		"drop-cap": "cap-drop", "host": "hostname", "hosts": "add-host", "extra-host": "add-host", "extra-hosts": "add-host",
+		"addhost": "add-host", "seccomp": "security-opt", "apparmor": "security-opt", "security-opts": "security-opt",
+		"seccomp-profile": "security-opt", "ro": "read-only", "readonly": "read-only", "remove": "rm", "working-dir": "workdir",
+		"work-dir": "workdir", "cwd": "workdir", "networks": "network", "devices": "device", "container-name": "name",
+		"restart-policy": "restart", "userns-mode": "userns", "ipc-mode": "ipc", "pid-mode": "pid", "network-mode": "network",
+		"privilege": "privileged", "nameserver": "dns", "mac": "mac-address", "swap": "memory-swap", "uid": "user", "ipv4": "ip",
+		"ipv6": "ip6", "cpuset": "cpuset-cpus", "arguments": "env", "platforms": "platform"},
 }
 
 // ImageOptions are those of "docker build", with BuildKit and without.
@@ -82,6 +99,12 @@ func (o CommandOptions) Knows(flag string) bool {
 // Nearest returns the option that was probably meant by one that the command lacks, or "".
 // A newer engine may have more: only a slip of the same first letter is one.
 func (o CommandOptions) Nearest(flag string) string {
+	if long := o.meant[strings.ReplaceAll(strings.ToLower(flag), "_", "-")]; long != "" {
+		return long
+	}
+	if len(flag) == 1 {
+		return o.short[flag[0]]
+	}
 	best := diag.Suggest(flag, slices.Concat(slices.Sorted(maps.Keys(o.switches)), slices.Sorted(maps.Keys(o.valued))))
 	if best == "" || flag == "" || best[0] != flag[0] {
 		return ""
@@ -106,6 +129,26 @@ func (o CommandOptions) Words(element string) []string {
 		}
 	}
 	return words
+}
+
+// UnknownLetter returns the first option of a word like "-itv" that the command lacks, or "".
+func (o CommandOptions) UnknownLetter(word string) string {
+	letters, ok := strings.CutPrefix(word, "-")
+	if !ok || strings.HasPrefix(letters, "-") {
+		return ""
+	}
+	for i := range len(letters) {
+		flag, known := o.short[letters[i]]
+		switch {
+		case !known && letters[i] < utf8.RuneSelf:
+			return letters[i : i+1]
+		case !known || !o.switches[flag]:
+			return "" // the rest is its value
+		case strings.HasPrefix(letters[i+1:], "="):
+			return ""
+		}
+	}
+	return ""
 }
 
 // TakesNext reports whether an element of the array is an option whose value is the next one.
