@@ -314,15 +314,25 @@ func scriptElsewhere(v *rule.View, folder, name string) string {
 	if best := nearest(base, v.Tree.List(path.Join(folder, parent))); best != "" {
 		return path.Join(parent, best)
 	}
+	return rule.Once(v, "files near "+folder, func(v *rule.View) map[string]string { return filesNear(v, folder) })[base]
+}
+
+// filesNear are files of the folder that is opened, of .devcontainer and of the folders in both: their path by their name.
+func filesNear(v *rule.View, folder string) map[string]string {
+	out := map[string]string{}
 	for _, top := range []string{".", ".devcontainer"} {
 		entries := v.Tree.List(path.Join(folder, top))
 		for _, entry := range append([]string{"."}, entries[:min(len(entries), maxCandidates)]...) {
-			if at := path.Join(top, entry, base); v.Tree.Kind(path.Join(folder, at)) == devcontainer.File {
-				return at
+			at := path.Join(top, entry)
+			names := v.Tree.List(path.Join(folder, at))
+			for _, name := range names[:min(len(names), maxCandidates)] {
+				if full := path.Join(at, name); out[name] == "" && v.Tree.Kind(path.Join(folder, full)) == devcontainer.File {
+					out[name] = full
+				}
 			}
 		}
 	}
-	return ""
+	return out
 }
 
 // scriptLine is what is known of the first line of a script.
