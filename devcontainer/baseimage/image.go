@@ -89,7 +89,10 @@ func EndsAlone(image string) bool {
 	}
 	server := strings.Contains(tag, "apache") || strings.Contains(tag, "fpm")
 	_, made := madeFor[microsoft(name)]
-	return slices.Contains(shells, name) || of.Official() && !server || made && microsoft(name) != "php" || strings.HasPrefix(name, "cimg/")
+	if slices.Contains(shells, name) || strings.HasPrefix(name, "cimg/") {
+		return true
+	}
+	return of.Official() && !server || made && microsoft(name) != "php"
 }
 
 // shells are images of which nothing else is known than that their command is a shell, an interpreter or a program that only says how

@@ -155,7 +155,8 @@ func extensionUnknown(v *rule.View, n *jsonc.Node) rule.Finding {
 	if archive && extensionID.MatchString(id) && v.Tree != nil && absent(v, path.Join(v.Home, n.Text)) {
 		return v.AtValue(n, fmt.Sprintf("%q is no id of an extension, and there is no such file", n.Text), "write the id alone, without .vsix")
 	}
-	if n.Text == "" || strings.ContainsAny(n.Text, "/$") && !strings.Contains(n.Text, "//marketplace.") && !page && !slashed || archive {
+	address := page || slashed || strings.Contains(n.Text, "//marketplace.")
+	if n.Text == "" || archive || strings.ContainsAny(n.Text, "/$") && !address {
 		return rule.Finding{}
 	}
 	if !extensionID.MatchString(n.Text) {

@@ -23,8 +23,10 @@ func serviceEnds(v *rule.View) []rule.Finding {
 	if !v.ByCompose() {
 		return imageEnds(v)
 	}
-	if dev == nil || v.Root.Member("overrideCommand").Is(true) || v.HasFeatures() && !onlyOfficialFeatures(v) ||
-		dev.Get("tty").True() || dev.Get("stdin_open").True() {
+	if dev == nil || dev.Get("tty").True() || dev.Get("stdin_open").True() {
+		return nil
+	}
+	if v.Root.Member("overrideCommand").Is(true) || v.HasFeatures() && !onlyOfficialFeatures(v) {
 		return nil
 	}
 	command := dev.Get("command")

@@ -28,7 +28,10 @@ func userUnknown(c *atStep, user string) refusal {
 		return refusal{}
 	}
 	has, sure := c.image.HasUser(user)
-	if has || !sure || user == "" || c.opaque() || mentioned(c.history, user) || mayMakeInStep(c, user) {
+	if has || !sure || user == "" {
+		return refusal{}
+	}
+	if c.opaque() || mentioned(c.history, user) || mayMakeInStep(c, user) {
 		return refusal{}
 	}
 	for _, i := range c.stage.Instructions {
@@ -63,8 +66,10 @@ func userUnknownInHook(h *hookReading, cmd *shell.Command) rule.Finding {
 	}
 	known := h.image.Official() || h.image.ForDevContainers()
 	has, sure := h.image.HasUser(user)
-	if user == "" || has || !sure || !known || !h.inside() || h.v.Build != nil || strings.ContainsAny(user, "$0123456789") ||
-		featuresMake(h.v, user) || rule.Once(h.v, "hooks make users", hooksMakeUsers) {
+	if user == "" || has || !sure || !known || strings.ContainsAny(user, "$0123456789") {
+		return rule.Finding{}
+	}
+	if !h.inside() || h.v.Build != nil || featuresMake(h.v, user) || rule.Once(h.v, "hooks make users", hooksMakeUsers) {
 		return rule.Finding{}
 	}
 	hint := "name a user that the image has"
@@ -81,8 +86,8 @@ func hooksMakeUsers(v *rule.View) bool {
 		v.EachCommand(n, func(_ *jsonc.Node, cmd *shell.Command) {
 			_, installs := installed(cmd)
 			kind, _, _, _ := making(cmd)
-			makes = makes || installs || kind == "user" || computesUser(cmd) || cmd.Is("curl", "wget", "make") ||
-				cmd.Is(shell.Shells...) && !v.IsScript(n)
+			foreign := cmd.Is("curl", "wget", "make") || cmd.Is(shell.Shells...) && !v.IsScript(n)
+			makes = makes || foreign || installs || kind == "user" || computesUser(cmd)
 		})
 	})
 	return makes
