@@ -394,7 +394,6 @@ func (p *reader) run(i *Instruction, line instructions.ShellDependantCmdLine, fl
 			at := start + int(broken.Pos.Offset())
 			i.Broken = &Problem{Start: at, End: min(at+1, i.End), Message: broken.Text, Stage: p.stage}
 		}
-		return
 	}
 	shift(commands, start)
 	i.Commands = commands

@@ -1,6 +1,8 @@
 package dockerfile
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/budget"
@@ -19,12 +21,22 @@ func Script(name string, src []byte) *File {
 	i := &Instruction{Name: "RUN", End: len(src), HeadEnd: len(first), Stage: s, User: "root", src: string(src), line: 1}
 	s.Instructions = []*Instruction{i}
 	f.Stages = []*Stage{s}
-	if program := Interpreter(src); len(src) > MaxSize || !isText(src) || program != "" && !isShell(program) {
+	program := Interpreter(src)
+	switch {
+	case len(src) > MaxSize:
+		f.rest = fmt.Sprintf("the script is larger than %d bytes", MaxSize)
+	case !isText(src):
+		f.rest = "the script is not UTF-8 text"
+	}
+	if f.rest != "" || program != "" && !isShell(program) {
 		i.Unread = true
 		return f
 	}
 	commands, err := shell.Parse(i.src, nil)
 	i.Commands, i.Unread = commands, err != nil
+	if errors.Is(err, shell.ErrTooMuch) {
+		f.rest = "the script has too many commands or words, or is too deeply nested"
+	}
 	return f
 }
 

@@ -48,8 +48,9 @@ func (c *pass) sorted() []diag.Finding {
 type pass struct {
 	*rule.View
 	table   ruleTable
-	subject rule.Subject         // what kind of file is judged
-	held    func(id string) bool // what no comment excuses; nil = nothing more than in any project
+	subject rule.Subject            // what kind of file is judged
+	held    func(id string) bool    // what no comment excuses; nil = nothing more than in any project
+	lessens func(diag.Finding) bool // what is not shown as what it is; nil = nothing
 	reports []report
 	ignores map[*jsonc.Document][]*suppression // comments that were found
 	said    map[diag.Finding]bool              // one mistake is one report
@@ -147,7 +148,7 @@ func (c *pass) report(r *rule.Rule, f rule.Finding) {
 	}
 	c.Also(f.Doc)
 	follows := r.Spoils != rule.Mistyped && f.Pointer != "" && c.mistyped[[2]string{f.Doc.File, f.Pointer}]
-	if follows || f.Doc == c.Config && c.restsOnBroken(r) {
+	if follows || f.Doc == c.Config && c.restsOnBroken(r) || c.isRefused(f) {
 		return
 	}
 	added := c.add(f.Doc.Finding(f.Start, f.End, diag.Finding{Rule: r.ID, Severity: severity, Pointer: f.Pointer, Message: f.Message,
@@ -181,7 +182,7 @@ func (c *pass) noteSpoiled() {
 		if spoils == rule.Nothing {
 			continue
 		}
-		if excused, _ := c.suppressions(); c.covered(excused, r.Finding) {
+		if c.isExcused(r.Finding) {
 			continue
 		}
 		if spoils == rule.Mistyped && !isTextMount(c.View, r.Finding) {
@@ -198,6 +199,24 @@ func (c *pass) noteSpoiled() {
 			c.broken[schema.Known(top)] = true
 		}
 	}
+}
+
+// isExcused reports whether a comment or a choice of rules sees to it that people do not see a finding as what it is.
+func (c *pass) isExcused(f diag.Finding) bool {
+	excused, _ := c.suppressions()
+	return c.covered(excused, f) || c.lessens != nil && c.lessens(f)
+}
+
+// isRefused reports whether a finding is one of what the engine refuses to do, as another one on its lines says.
+func (c *pass) isRefused(f rule.Finding) bool {
+	if len(f.Unless) == 0 {
+		return false
+	}
+	at := f.Doc.Finding(f.Start, f.End, diag.Finding{})
+	return slices.ContainsFunc(c.reports, func(r report) bool {
+		here := r.File == at.File && r.Line <= at.EndLine && at.Line <= r.EndLine
+		return here && slices.Contains(f.Unless, r.Rule) && !c.isExcused(r.Finding)
+	})
 }
 
 // isTextMount reports whether a finding is about a mount of a Feature that is written as a text.

@@ -93,6 +93,8 @@ func TestFirewallScriptsLeak(t *testing.T) {
 		{"the host's network", closed + "HOST_NETWORK=x\niptables -A OUTPUT -d \"$HOST_NETWORK\" -j ACCEPT\n", "SBX808 iptables"},
 		{"closes last", "ip6tables -P OUTPUT DROP\ncurl -s https://api.example.com/meta >/m\niptables -P OUTPUT DROP\n", "SBX808 iptables"},
 		{"no firewall", "echo hello\n", ""},
+		{"a last line that no shell reads", closed + "iptables -A OUTPUT -p udp --dport 53 -j ACCEPT\nexit 0\n(\n", "SBX808 iptables"},
+		{"too much", strings.Repeat("true\n", 5000) + "iptables -P OUTPUT DROP\n", "SBX808 "},
 	} {
 		tree := around()
 		tree[".devcontainer/devcontainer.json"] = with(t, `"image": "a:1"`, `"build": {"dockerfile": "Dockerfile"}`)

@@ -25,12 +25,14 @@ const GCPercent = 400
 // Files checks one file after the other and collects what is found. Its zero value
 // checks by our rules alone. It is not safe for concurrent use.
 type Files struct {
-	Org      *org.Policy          // an organisation's policy; nil = none
-	Held     func(id string) bool // rules that no comment excuses; nil = those that compare with Org
-	Choose   Choose               // what becomes of each finding; nil = all are kept as they are
-	Findings []diag.Finding       // in the order of the files
-	Checked  int                  // files, those that a configuration names among them
-	Sources  map[string][]byte    // of the files that were checked
+	Org    *org.Policy          // an organisation's policy; nil = none
+	Held   func(id string) bool // rules that no comment excuses; nil = those that compare with Org
+	Choose Choose               // what becomes of each finding; nil = all are kept as they are
+	// Lessens reports whether Choose shows a finding as less than it is, or not at all: other findings do not wait for that one then.
+	Lessens  func(f diag.Finding) bool
+	Findings []diag.Finding    // in the order of the files
+	Checked  int               // files, those that a configuration names among them
+	Sources  map[string][]byte // of the files that were checked
 
 	said map[diag.Finding]bool // configurations share files, and their findings
 }
@@ -101,7 +103,7 @@ func (f *Files) judge(p *devcontainer.Project) judgement {
 	p.Org = f.Org
 	v := rule.NewView(p)
 	c := newPass(v, table())
-	c.held = f.Held
+	c.held, c.lessens = f.Held, f.Lessens
 	found := c.findings()
 	return judgement{findings: found, contained: v.Root != nil && (v.Sandboxed() || v.Agent()), sources: p.Documents()}
 }

@@ -200,7 +200,7 @@ func devices(v *rule.View) (out []rule.Finding) {
 func sensitiveMounts(v *rule.View) (out []rule.Finding) {
 	for _, r := range shown(v, rights.Mounted, rights.Granted) {
 		what := sensitive(r.Mount)
-		if what == "" || mountsEngine(r) || mountsSession(r) || isNeverExpanded(v, r) {
+		if what == "" || mountsEngine(r) || mountsSession(r) {
 			continue
 		}
 		// A relative source of Compose starts at the Compose file: people mount
@@ -218,6 +218,9 @@ func sensitiveMounts(v *rule.View) (out []rule.Finding) {
 		}
 		f := rule.AtRight(r, fmt.Sprintf("the container gets %s, %s", what, access), instead(r.Mount))
 		f.Place = r.SourceAt
+		if isNeverExpanded(v, r) {
+			f.Unless = []string{"SBX310", "SBX320", "SBX321"}
+		}
 		if severity, hint := aroundWorkspace(r.Mount); severity != "" && !v.Sandboxed() && !v.Agent() {
 			f.Severity, f.Hint = severity, hint
 		}

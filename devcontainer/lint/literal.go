@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -62,8 +63,8 @@ func literalVariables(v *rule.View) (out []rule.Finding) {
 	}
 	const hint = "write ${localEnv:HOME} or ${localWorkspaceFolder}"
 	for _, r := range v.Of(rights.Mounted) {
-		if r.Notation == rights.Property && !v.ByCompose() { // which replaces them
-			report(r.Value, r.Place, diag.SeverityError, hint)
+		if (r.Notation == rights.Property || r.Key == "mount") && !v.ByCompose() { // which replaces them
+			report(cmp.Or(r.Value, r.Mount.Source+" "+r.Mount.Target), r.Place, diag.SeverityError, hint)
 		}
 	}
 	if n := v.Root.Member("workspaceFolder"); n != nil {

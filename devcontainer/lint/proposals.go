@@ -76,7 +76,7 @@ func (f *Files) Chosen(p *devcontainer.Project) (findings []diag.Finding, correc
 	p.Org = f.Org
 	v := rule.NewView(p)
 	c := newPass(v, table())
-	c.held = f.Held
+	c.held, c.lessens = f.Held, f.Lessens
 	before := len(f.Findings)
 	f.add(c.findings(), v.Root != nil && (v.Sandboxed() || v.Agent()))
 	findings = f.Findings[before:]

@@ -119,8 +119,11 @@ type Finding struct {
 	rights.Place
 	Message, Hint string
 	Severity      diag.Severity // "" = the rule's
-	Edits         []jsonc.Edit  // of the configuration, that repair it
-	Offer         Offer         // instead of Edits, where only a person can say that it was meant so
+	// Unless are rules whose findings at the same place say that what this one is about never happens. While one of them
+	// stands, unexcused, this one is left out.
+	Unless []string
+	Edits  []jsonc.Edit // of the configuration, that repair it
+	Offer  Offer        // instead of Edits, where only a person can say that it was meant so
 }
 
 // Offer is a change of the configuration that corrects a finding if it is wanted: either edits, or

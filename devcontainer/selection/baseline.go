@@ -54,16 +54,15 @@ func ParseBaseline(file string, src []byte) (*Baseline, error) {
 	return b, nil
 }
 
+// has reports whether a finding is known.
+func (b *Baseline) has(s *Selection, f diag.Finding) bool { return b != nil && b.left[s.known(f)] > 0 }
+
 // take reports whether a finding is known, and counts it.
 func (b *Baseline) take(s *Selection, f diag.Finding) bool {
-	if b == nil {
+	if !b.has(s, f) {
 		return false
 	}
-	k := s.known(f)
-	if b.left[k] == 0 {
-		return false
-	}
-	b.left[k]--
+	b.left[s.known(f)]--
 	return true
 }
 

@@ -76,7 +76,7 @@ func (k *Check) by(c *Choice, check func() error) error {
 	if k.Record {
 		chosen.Choose = c.JudgeKnown
 	}
-	k.Files.Org, k.Files.Held, k.Files.Choose = chosen.Org, chosen.Held, chosen.Choose
+	k.Files.Org, k.Files.Held, k.Files.Choose, k.Files.Lessens = chosen.Org, chosen.Held, chosen.Choose, chosen.Lessens
 	err := check()
 	if k.Record {
 		k.record(c, before)

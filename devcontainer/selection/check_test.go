@@ -1,9 +1,12 @@
 package selection_test
 
 import (
+	"encoding/json"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/org/claude-sandbox/devcontainer/selection"
@@ -88,6 +91,33 @@ func TestCheckRecordsBaselines(t *testing.T) {
 		k.Gone(func(baseline string, findings int) { gone[baseline] = findings })
 		if !maps.Equal(gone, want) || files[0] != files[1] && k.Bad != 0 {
 			t.Errorf("%v: gone %v, want %v; %v", files, gone, want, k.Files.Findings)
+		}
+	}
+}
+
+// A value that is wrong in itself is judged by no other rule while people see that it is: "true" is true for the reference CLI.
+func TestWhatIsNotShownHidesNothing(t *testing.T) {
+	const text = `{"image": "debian:12", "privileged": "true"}`
+	name := "a/.devcontainer/devcontainer.json"
+	known, _ := json.Marshal(map[string]any{"schemaVersion": 1, "findings": []any{}})
+	for settings, want := range map[string]bool{
+		`{}`: false,
+		`{"validate": {"rules": {"SBX301": "off"}}}`:           true,
+		`{"validate": {"categories": {"correctness": "off"}}}`: true,
+		`{"validate": {"rules": {"SBX301": "note"}}}`:          true,
+		`{"validate": {"rules": {"SBX301": "error"}}}`:         false,
+		`{"validate": {"baseline": "sbx-devc-baseline.json"}}`: true,
+	} {
+		dir := write(t, map[string]string{"a/sbx-devc.jsonc": settings, name: text, "a/sbx-devc-baseline.json": string(known)})
+		if strings.Contains(settings, "baseline") {
+			k := check(t, dir, selection.Check{Record: true}, name)
+			if err := os.WriteFile(filepath.Join(dir, "a/sbx-devc-baseline.json"), k.Baselines()[0].Text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		found := check(t, dir, selection.Check{}, name).Files.Findings
+		if got := slices.ContainsFunc(found, func(f diag.Finding) bool { return f.Rule == "SBX402" }); got != want {
+			t.Errorf("%s: SBX402 is %v, not %v: %v", settings, got, want, found)
 		}
 	}
 }

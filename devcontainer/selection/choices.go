@@ -139,8 +139,13 @@ func (c *Choice) JudgeKnown(f diag.Finding, contained bool) (diag.Finding, bool)
 	return c.run.Judge(c.Selection, nil, contained, f)
 }
 
+// Lessens is Run.Lessens by this choice.
+func (c *Choice) Lessens(f diag.Finding) bool { return c.run.Lessens(c.Selection, c.Known, f) }
+
 // Files checks files by this choice.
-func (c *Choice) Files() lint.Files { return lint.Files{Org: c.Org, Held: c.Holds, Choose: c.Judge} }
+func (c *Choice) Files() lint.Files {
+	return lint.Files{Org: c.Org, Held: c.Holds, Choose: c.Judge, Lessens: c.Lessens}
+}
 
 // BaselineFile is where the baseline of a choice is written.
 func (c *Choice) BaselineFile() string {

@@ -83,18 +83,30 @@ func (r *Run) Holds(id string) bool {
 	return held
 }
 
+// level is what becomes of a finding by the words of the person who asks and of the project.
+func (r *Run) level(s *Selection, f diag.Finding) level {
+	l := s.level(f)
+	switch asked := slices.Contains(r.only, f.Rule); {
+	case r.only != nil && !asked || slices.Contains(r.ignored, f.Rule):
+		return off
+	case asked && (l == off || l == advice):
+		return on
+	}
+	return l
+}
+
+// Lessens reports whether a finding is not shown, or as less than the rule says. It counts nothing, and may be asked at any time.
+func (r *Run) Lessens(s *Selection, known *Baseline, f diag.Finding) bool {
+	l := r.level(s, f)
+	lower := l == off || l == advice && f.Severity == diag.SeverityWarning || l != on && l != advice && worse(f.Severity, diag.Severity(l)) != diag.Severity(l)
+	return !r.Holds(f.Rule) && (lower || known.has(s, f))
+}
+
 // Judge returns a finding as it is shown, and whether it is. contained says that its
 // configuration is a sandbox or an agent's container. known are the findings of the
 // project's baseline; nil = none.
 func (r *Run) Judge(s *Selection, known *Baseline, contained bool, f diag.Finding) (diag.Finding, bool) {
-	l := s.level(f)
-	switch asked := slices.Contains(r.only, f.Rule); {
-	case r.only != nil && !asked || slices.Contains(r.ignored, f.Rule):
-		l = off
-	case asked && (l == off || l == advice):
-		l = on
-	}
-	own := f.Severity
+	l, own := r.level(s, f), f.Severity
 	switch {
 	case l == advice && f.Severity == diag.SeverityWarning && !contained:
 		f.Severity = diag.SeverityNote

@@ -33,8 +33,9 @@ type Lookup func(name string) (string, bool)
 // It returns the one branch of a case that is taken, where its word is known.
 // Variables that lookup knows are filled in; lookup may be nil. It is asked for
 // "1" to "9" where these are still the arguments of the text. The error says
-// that src is not shell text that bash or a POSIX shell would accept; it is
-// ErrTooMuch when src may be, and is not followed to its end.
+// that src is not shell text that bash or a POSIX shell would accept, and the
+// commands are those of the lines in front, which a shell runs before it sees
+// that; it is ErrTooMuch when src may be, and is not followed to its end.
 func Parse(src string, lookup Lookup) ([]*Command, error) {
 	return parseWith(&bashParsers, src, lookup)
 }
@@ -125,7 +126,22 @@ func nests(src string) bool {
 	return false
 }
 
+// asText replaces bytes that are no UTF-8, which shells take as any other and the parser does not, each by one byte.
+func asText(src string) string {
+	if utf8.ValidString(src) {
+		return src
+	}
+	out := []byte(src)
+	for i, c := range src {
+		if _, size := utf8.DecodeRuneInString(src[i:]); c == utf8.RuneError && size == 1 {
+			out[i] = '?'
+		}
+	}
+	return string(out)
+}
+
 func parse(src string, lookup Lookup, scripts int, done *effort) (commands []*Command, err error) {
+	src = asText(src)
 	if nests(src) {
 		return nil, ErrTooMuch
 	}
@@ -134,14 +150,31 @@ func parse(src string, lookup Lookup, scripts int, done *effort) (commands []*Co
 	}
 	file, err := done.parser.Parse(strings.NewReader(src), "")
 	if err != nil {
-		return nil, err
+		file = &syntax.File{Stmts: done.inFront(src)}
 	}
 	w := &walker{src: src, lookup: lookup, scripts: scripts, done: done, outcome: Ends, shifted: scripts > 0}
 	w.stmts(file.Stmts, nil)
 	if done.tooMuch() {
 		return nil, ErrTooMuch
 	}
-	return w.found, nil
+	return w.found, err
+}
+
+// inFront returns the statements on whole lines in front of the first one that the parser does not take.
+func (e *effort) inFront(src string) (list []*syntax.Stmt) {
+	for s, err := range e.parser.StmtsSeq(strings.NewReader(src)) {
+		if err != nil {
+			break
+		}
+		list = append(list, s)
+	}
+	for n := len(list); n > 0; n-- {
+		rest := strings.TrimLeft(src[min(int(list[n-1].End().Offset()), len(src)):], " \t\r;&")
+		if strings.HasPrefix(rest, "\n") || strings.HasPrefix(rest, "#") {
+			return list[:n]
+		}
+	}
+	return nil
 }
 
 // walker collects the commands of a syntax tree. Each walk returns the commands

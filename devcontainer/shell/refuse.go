@@ -14,6 +14,7 @@ import (
 // Refused says where and why a shell refuses a text; ok is false when it takes it, or when
 // the text nests too deeply to be read. With posix the shell is sh, else bash.
 func Refused(src string, posix bool) (offset int, why string, ok bool) {
+	src = asText(src)
 	if nests(src) {
 		return 0, "", false
 	}

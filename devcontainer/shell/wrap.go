@@ -43,11 +43,15 @@ func (w *walker) unwrap(c *Command) []*Command {
 		return []*Command{c}
 	}
 	script, user, ok := scriptOf(c)
-	if !ok || w.scripts >= maxScripts {
+	if !ok {
 		return []*Command{c}
 	}
-	inner, err := parse(script.Text, w.lookup, w.scripts+1, w.done)
-	if err != nil {
+	inner, err := []*Command(nil), ErrTooMuch
+	if w.scripts < maxScripts {
+		inner, err = parse(script.Text, w.lookup, w.scripts+1, w.done)
+	}
+	if err == ErrTooMuch { // what is not followed is said, wherever it stands
+		w.done.over = true
 		return []*Command{c}
 	}
 	for _, in := range inner {
