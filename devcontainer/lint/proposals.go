@@ -80,11 +80,18 @@ func (f *Files) Chosen(p *devcontainer.Project) (findings []diag.Finding, correc
 	before := len(f.Findings)
 	f.add(c.findings(), v.Root != nil && (v.Sandboxed() || v.Agent()))
 	findings = f.Findings[before:]
+	places := map[diag.Finding]int{} // in findings, but for the severity, which a choice can change
+	for n, found := range slices.Backward(findings) {
+		found.Severity = ""
+		places[found] = n
+	}
 	c.syntaxFixes()
 	x := newComparer(c.table, p)
 	for _, r := range c.reports {
-		at := slices.IndexFunc(findings, func(f diag.Finding) bool { return samePlace(f, r.Finding) })
-		if at < 0 || r.File != p.Config.File {
+		place := r.Finding
+		place.Severity = ""
+		at, shown := places[place]
+		if !shown || r.File != p.Config.File {
 			continue
 		}
 		if of := x.proposal(r); len(of.Edits) > 0 {
@@ -93,10 +100,4 @@ func (f *Files) Chosen(p *devcontainer.Project) (findings []diag.Finding, correc
 		}
 	}
 	return findings, corrections
-}
-
-// samePlace compares two findings but for their severity, which a choice can change.
-func samePlace(a, b diag.Finding) bool {
-	a.Severity = b.Severity
-	return a == b
 }

@@ -19,6 +19,9 @@ import (
 // run it when a file is saved.
 const fixAll = "source.fixAll.sbx-devc"
 
+// maxActions bounds the changes that are offered at once, for a whole file perhaps.
+const maxActions = 100
+
 type place struct {
 	Document identifier `json:"textDocument"`
 	Position position   `json:"position"`
@@ -45,7 +48,7 @@ func (s *server) hover(p place) (any, *replyError) {
 		if r, ok := lint.LookupRule(f.Rule); ok && t.span(f).touches(at) && len(parts) < 5 {
 			part := fmt.Sprintf("**%s %s** (%s): %s.\n\n%s", r.ID, r.Name, f.Severity, r.Title, r.Reason)
 			if f.Hint != "" {
-				part += "\n\nHint: " + f.Hint + "."
+				part += "\n\nHint: " + diag.Unmasked(f.Hint) + "."
 			}
 			if good := r.Good.String(); len(good) < 600 {
 				part += "\n\nRight:\n```\n" + strings.TrimSpace(good) + "\n```"
@@ -176,7 +179,7 @@ func (s *server) codeActions(p struct {
 	}
 	if j := s.judged[t.name]; j != nil && string(j.source) == string(t.Src) {
 		for _, c := range j.corrections {
-			if wants("quickfix") && t.span(c.Finding).touches(p.Range) {
+			if wants("quickfix") && len(actions) < maxActions && t.span(c.Finding).touches(p.Range) {
 				actions = append(actions, codeAction{Title: titleOf(c.Finding), Kind: "quickfix", Preferred: c.Safe,
 					Diagnostics: []diagnostic{t.diagnostic(c.Finding)}, Edit: editing(t.uri, t.edits(c.Edits))})
 			}
@@ -189,7 +192,10 @@ func (s *server) codeActions(p struct {
 	}
 	if wants("quickfix") {
 		for _, f := range s.findings(t.name) {
-			if edit, ok := t.excuse(f); ok && t.span(f).touches(p.Range) {
+			if !t.span(f).touches(p.Range) || len(actions) >= maxActions {
+				continue
+			}
+			if edit, ok := t.excuse(f); ok {
 				actions = append(actions, codeAction{Title: fmt.Sprintf("Excuse %s here (a reason must follow)", f.Rule), Kind: "quickfix",
 					Diagnostics: []diagnostic{t.diagnostic(f)}, Edit: editing(t.uri, []textEdit{edit})})
 			}
@@ -201,9 +207,9 @@ func (s *server) codeActions(p struct {
 // titleOf says what a correction does.
 func titleOf(f diag.Finding) string {
 	if f.Hint != "" {
-		return fmt.Sprintf("%s (%s)", f.Hint, f.Rule)
+		return fmt.Sprintf("%s (%s)", diag.Unmasked(f.Hint), f.Rule)
 	}
-	return fmt.Sprintf("Correct %s: %s", f.Rule, f.Message)
+	return fmt.Sprintf("Correct %s: %s", f.Rule, diag.Unmasked(f.Message))
 }
 
 func (t *text) edits(edits []jsonc.Edit) []textEdit {

@@ -74,7 +74,7 @@ func (s *server) set(name string, id identifier, src string) {
 		return
 	}
 	s.total += len(src) - before
-	s.texts[name] = &open{uri: id.URI, name: name, version: id.Version, text: &text{jsonc.Text(name, []byte(src)), s.inBytes}}
+	s.texts[name] = &open{uri: id.URI, name: name, version: id.Version, text: &text{Document: jsonc.Text(name, []byte(src)), bytes: s.inBytes}}
 	s.markStale(s.configurations(name))
 }
 
@@ -88,6 +88,7 @@ func (s *server) didClose(p struct {
 	configs := s.configurations(name)
 	s.total -= len(s.texts[name].Src)
 	delete(s.texts, name)
+	delete(s.alone, name)
 	for _, config := range configs {
 		if j := s.judged[config]; j != nil && !slices.ContainsFunc(j.files, func(f string) bool { return s.texts[f] != nil }) {
 			delete(s.judged, config)
@@ -279,10 +280,10 @@ func (t *text) span(f diag.Finding) span {
 }
 
 func (t *text) diagnostic(f diag.Finding) diagnostic {
-	d := diagnostic{Range: t.span(f), Code: f.Rule, Source: "sbx-devc", Message: f.Message,
+	d := diagnostic{Range: t.span(f), Code: f.Rule, Source: "sbx-devc", Message: diag.Unmasked(f.Message),
 		Severity: map[diag.Severity]int{diag.SeverityError: 1, diag.SeverityWarning: 2, diag.SeverityNote: 3}[f.Severity]}
 	if f.Hint != "" {
-		d.Message += "\n" + f.Hint
+		d.Message += "\n" + diag.Unmasked(f.Hint)
 	}
 	if r, ok := lint.LookupRule(f.Rule); ok {
 		d.About.URI = manual.URI(r)

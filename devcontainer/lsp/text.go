@@ -36,7 +36,8 @@ func before(a, b position) bool {
 // text is a file's text.
 type text struct {
 	*jsonc.Document
-	bytes bool // whether characters are bytes
+	bytes bool  // whether characters are bytes
+	marks []int // UTF-16 units in front of every perMark-th byte, as far as somebody asked
 }
 
 // line returns a line, counted from 0, without its end; empty when there is none.
@@ -51,11 +52,37 @@ func (t *text) at(line, column int) position {
 	if t.bytes {
 		return position{max(line-1, 0), column}
 	}
-	units := 0
-	for _, r := range string(text[:column]) {
-		units += max(utf16.RuneLen(r), 1)
+	start := t.LineStart(line)
+	return position{max(line-1, 0), t.units(start+column) - t.units(start)}
+}
+
+// perMark is how many bytes of a text are counted for one place in it.
+const perMark = 1024
+
+// units is the number of UTF-16 units in front of an offset.
+func (t *text) units(offset int) int {
+	for last := len(t.marks) - 1; len(t.marks) <= offset/perMark; last++ {
+		if last < 0 {
+			t.marks = append(t.marks, 0)
+			continue
+		}
+		t.marks = append(t.marks, t.marks[last]+unitsOf(t.Src[last*perMark:(last+1)*perMark]))
 	}
-	return position{max(line-1, 0), units}
+	from := offset / perMark
+	return t.marks[from] + unitsOf(t.Src[from*perMark:offset])
+}
+
+// unitsOf counts a piece of UTF-8, which may begin and end within a character: each is counted at its first byte.
+func unitsOf(piece []byte) (n int) {
+	for _, c := range piece {
+		if utf8.RuneStart(c) {
+			n++
+		}
+		if c >= 0xF0 {
+			n++
+		}
+	}
+	return n
 }
 
 // offset is the inverse: of a position that lies outside, the nearest one inside.

@@ -97,8 +97,16 @@ func (r *Run) level(s *Selection, f diag.Finding) level {
 
 // Lessens reports whether a finding is not shown, or as less than the rule says. It counts nothing, and may be asked at any time.
 func (r *Run) Lessens(s *Selection, known *Baseline, f diag.Finding) bool {
-	l := r.level(s, f)
-	lower := l == off || l == advice && f.Severity == diag.SeverityWarning || l != on && l != advice && worse(f.Severity, diag.Severity(l)) != diag.Severity(l)
+	lower := false
+	switch l := r.level(s, f); l {
+	case on:
+	case off:
+		lower = true
+	case advice:
+		lower = f.Severity == diag.SeverityWarning
+	default:
+		lower = worse(f.Severity, diag.Severity(l)) != diag.Severity(l)
+	}
 	return !r.Holds(f.Rule) && (lower || known.has(s, f))
 }
 

@@ -60,8 +60,8 @@ func WriteBytes(name string, mode fs.FileMode, content []byte) error {
 // ErrChanged reports a file that holds something else than was read from it.
 var ErrChanged = errors.New("it has changed since it was read")
 
-// Replace writes text into the place of a regular file, with its permissions, if
-// it still holds old, and fails with ErrChanged if not. A symbolic link is
+// Replace writes text into the place of a regular file, with its permissions and
+// owner, if it still holds old, and fails with ErrChanged if not. A symbolic link is
 // ErrNotRegular.
 func Replace(name string, old, text []byte) error {
 	info, err := os.Lstat(name)
@@ -81,5 +81,11 @@ func Replace(name string, old, text []byte) error {
 	if !bytes.Equal(now, old) {
 		return ErrChanged
 	}
-	return WriteBytes(name, info.Mode().Perm(), text)
+	return Write(name, info.Mode().Perm(), func(w io.Writer) error {
+		if f, ok := w.(*os.File); ok {
+			keepOwner(f, info)
+		}
+		_, err := w.Write(text)
+		return err
+	})
 }

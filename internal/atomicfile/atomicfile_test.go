@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"syscall"
 	"testing"
@@ -105,4 +106,26 @@ func TestReplaceKeepsTheModeAndWhatSomebodyElseWrote(t *testing.T) {
 		t.Errorf("a link: %v", err)
 	}
 	is(t, name, "new")
+}
+
+// Whoever repairs a file of somebody's as root leaves it theirs.
+func TestReplaceKeepsOwnerAndMode(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(name, []byte("old"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if os.Chown(name, 1234, 4321) != nil {
+		t.Skip("only root gives files away")
+	}
+	if err := Replace(name, []byte("old"), []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	is(t, name, "new")
+	info, err := os.Stat(name)
+	if err != nil || info.Mode().Perm() != 0o640 {
+		t.Fatal(info, err)
+	}
+	if s := reflect.ValueOf(info.Sys()).Elem(); s.FieldByName("Uid").Uint() != 1234 || s.FieldByName("Gid").Uint() != 4321 {
+		t.Errorf("it belongs to %v:%v", s.FieldByName("Uid"), s.FieldByName("Gid"))
+	}
 }

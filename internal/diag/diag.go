@@ -2,7 +2,6 @@ package diag
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -86,14 +85,11 @@ func WriteJSON(w io.Writer, findings []Finding, errors []Problem) error {
 	if findings == nil {
 		findings = []Finding{} // an empty list, never null
 	}
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(struct {
+	return visible.WriteJSON(w, struct {
 		SchemaVersion int       `json:"schemaVersion"`
 		Findings      []Finding `json:"findings"`
 		Errors        []Problem `json:"errors,omitempty"`
-	}{1, findings, errors})
+	}{1, findings, errors}, "  ")
 }
 
 // hinted is an error with advice for the user.

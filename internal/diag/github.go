@@ -37,11 +37,11 @@ func WriteGitHub(w io.Writer, findings []Finding) error {
 			continue
 		}
 		shown[kind]++
-		message := unmasked(f.Message)
+		message := Unmasked(f.Message)
 		if f.Hint != "" {
-			message += "\nhint: " + unmasked(f.Hint)
+			message += "\nhint: " + Unmasked(f.Hint)
 		}
-		property := func(s string) string { return commandProperty.Replace(unmasked(s)) }
+		property := func(s string) string { return commandProperty.Replace(Unmasked(s)) }
 		fmt.Fprintf(&b, "::%s file=%s,line=%d,endLine=%d", kind, property(f.File), f.Line, max(f.EndLine, f.Line))
 		if f.EndLine <= f.Line { // GitHub takes columns only within one line
 			fmt.Fprintf(&b, ",col=%d,endColumn=%d", f.Column, max(f.EndColumn, f.Column))

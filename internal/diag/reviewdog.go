@@ -2,9 +2,10 @@ package diag
 
 import (
 	"cmp"
-	"encoding/json"
 	"io"
 	"strings"
+
+	"github.com/org/claude-sandbox/internal/visible"
 )
 
 // WriteReviewdog prints findings in the Diagnostic Format of reviewdog (rdjson,
@@ -43,9 +44,9 @@ func WriteReviewdog(w io.Writer, tool Tool, findings []Finding) error {
 	}
 	all := []diagnostic{}
 	for _, f := range findings {
-		message := unmasked(f.Message)
+		message := Unmasked(f.Message)
 		if f.Hint != "" {
-			message += "\nhint: " + unmasked(f.Hint)
+			message += "\nhint: " + Unmasked(f.Hint)
 		}
 		severity := cmp.Or(map[Severity]string{SeverityError: "ERROR", SeverityWarning: "WARNING"}[f.Severity], "INFO")
 		end := position{max(f.EndLine, f.Line), f.EndColumn}
@@ -55,10 +56,8 @@ func WriteReviewdog(w io.Writer, tool Tool, findings []Finding) error {
 		all = append(all, diagnostic{message, location{strings.ReplaceAll(f.File, "\\", "/"), span{position{f.Line, f.Column}, end}},
 			severity, code{f.Rule, uris[f.Rule]}})
 	}
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(struct {
+	return visible.WriteJSON(w, struct {
 		Source      source       `json:"source"`
 		Diagnostics []diagnostic `json:"diagnostics"`
-	}{source{tool.Name, tool.URI}, all})
+	}{source{tool.Name, tool.URI}, all}, "")
 }

@@ -3,7 +3,6 @@ package diag
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/url"
@@ -11,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode/utf16"
+
+	"github.com/org/claude-sandbox/internal/visible"
 )
 
 // RuleInfo describes a rule in a report.
@@ -138,10 +139,7 @@ func WriteSARIF(w io.Writer, findings []Finding, tool Tool, sources Sources) err
 		run.Results = append(run.Results, sarifResultOf(f, i, lines[f.File], seen))
 	}
 	run.Tool = map[string]sarifDriver{"driver": driver}
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}})
+	return visible.WriteJSON(w, sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}}, "  ")
 }
 
 func securitySeverity(r RuleInfo) string {
@@ -164,7 +162,7 @@ func sarifResultOf(f Finding, index int, lines []*sourceLine, seen map[string]in
 		}
 		return &sourceLine{}
 	}
-	r := sarifResult{RuleID: f.Rule, RuleIndex: index, Level: string(f.Severity), Message: sarifText{Text: unmasked(message)}}
+	r := sarifResult{RuleID: f.Rule, RuleIndex: index, Level: string(f.Severity), Message: sarifText{Text: Unmasked(message)}}
 	var at sarifLocation
 	at.Physical.Artifact.URI, at.Physical.Artifact.Base = artifact(f.File)
 	at.Physical.Region = sarifRegion{max(f.Line, 1), line(f.Line).utf16Column(f.Column), max(f.EndLine, f.Line, 1),

@@ -31,12 +31,12 @@ func WriteExcerpts(w io.Writer, findings []Finding, sources Sources) error {
 		if _, ok := lines[f.File]; !ok {
 			lines[f.File] = strings.Split(strings.TrimPrefix(string(sources(f.File)), "\ufeff"), "\n")
 		}
-		fmt.Fprintf(&b, "%s:%d:%d: %s: %s [%s]\n", unmasked(f.File), f.Line, f.Column, f.Severity, unmasked(f.Message), f.Rule)
+		fmt.Fprintf(&b, "%s:%d:%d: %s: %s [%s]\n", Unmasked(f.File), f.Line, f.Column, f.Severity, Unmasked(f.Message), f.Rule)
 		if of := lines[f.File]; f.Line >= 1 && f.Line <= len(of) {
 			excerpt(&b, of[f.Line-1], f)
 		}
 		if f.Hint != "" {
-			fmt.Fprintf(&b, "    hint: %s\n", unmasked(f.Hint))
+			fmt.Fprintf(&b, "    hint: %s\n", Unmasked(f.Hint))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -113,7 +113,7 @@ func display(s string) (shown string, columns int) {
 	for _, r := range s {
 		part := string(r)
 		if r != '\t' {
-			part = unmasked(part)
+			part = Unmasked(part)
 		}
 		b.WriteString(part)
 		for _, p := range part {
@@ -123,9 +123,9 @@ func display(s string) (shown string, columns int) {
 	return b.String(), columns
 }
 
-// unmasked writes control characters and those that change the direction or
+// Unmasked writes control characters and those that change the direction or
 // take no place as <U+XXXX>.
-func unmasked(s string) string {
+func Unmasked(s string) string {
 	if !strings.ContainsFunc(s, hidden) && utf8.ValidString(s) {
 		return s
 	}

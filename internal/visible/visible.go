@@ -6,6 +6,7 @@
 //	one line            -> Line   -> line ends are escapes as well
 //	an error of several -> Folded -> one line, line ends are spaces
 //	a name to compare   -> ASCII  -> everything but ASCII is an escape
+//	data as JSON        -> WriteJSON -> escapes of JSON, the same data
 //	a number, a noun    -> Count  -> both, the noun in its form
 //
 // Escapes are those of Go's string literals, such as \x1b. Findings show a

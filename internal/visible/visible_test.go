@@ -2,8 +2,11 @@ package visible
 
 import (
 	"bytes"
+	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // Attack: the agent writes to claude's standard error what moves the cursor up,
@@ -32,6 +35,25 @@ func TestTheAgentsTextCannotDriveTheTerminal(t *testing.T) {
 		if strings.ContainsAny(out.String(), "\x1b\x07\r\u009b\x00\x7f\u202e") {
 			t.Fatalf("in pieces of %d: a control character got through", size)
 		}
+	}
+}
+
+// Attack: data of a repository in a file of JSON that somebody shows on a terminal.
+func TestDataAsJSON(t *testing.T) {
+	data := map[string]string{"a\u202e": "x\x1b[2J\u009b31m \u2066\u200b\ufeff\U000e0041 übung 世界 <&>\n\x7f", "b": "", "c": "\u2028"}
+	var out bytes.Buffer
+	if err := WriteJSON(&out, data, " "); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsFunc(strings.ReplaceAll(out.String(), "\n", ""), func(r rune) bool { return !unicode.IsPrint(r) }) {
+		t.Errorf("a character that is not printable got through: %q", out.String())
+	}
+	if !strings.Contains(out.String(), "übung 世界 <&>") {
+		t.Errorf("printable characters are gone: %s", out.String())
+	}
+	again := map[string]string{}
+	if err := json.Unmarshal(out.Bytes(), &again); err != nil || !maps.Equal(again, data) {
+		t.Errorf("other data: %q, %v", again, err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -65,12 +64,10 @@ func wantsJSON(args []string) bool {
 // answerError is the answer in JSON of a command that has none: one object on
 // one line, without the keys that a result would have.
 func answerError(to io.Writer, err error) {
-	enc := json.NewEncoder(to)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(struct { // a stream that cannot be written has been spoken of
+	_ = visible.WriteJSON(to, struct { // a stream that cannot be written has been spoken of
 		SchemaVersion int            `json:"schemaVersion"`
 		Errors        []diag.Problem `json:"errors"`
-	}{1, []diag.Problem{Problem(err)}})
+	}{1, []diag.Problem{Problem(err)}}, "")
 }
 
 // Problem is an error as JSON shows it.
@@ -90,10 +87,7 @@ func Shown(w io.Writer) io.Writer {
 
 // PrintJSON writes v as JSON for programs that people read along with.
 func PrintJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(Shown(w)) // JSON leaves control characters above ASCII as they are
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+	return visible.WriteJSON(w, v, "  ")
 }
 
 // UnknownValue is the error of a flag whose value is none of the accepted ones.
