@@ -512,9 +512,9 @@ func TestMessagesAreVisible(t *testing.T) {
 	uri := project(t, map[string]string{config: "{}"})(config)
 	e := newEditor(t)
 	e.start()
-	e.open(uri, "{\"image\": \"debian:13\", \"remoteUse\u202e\u2066\": \"x\"}")
+	e.open(uri, "{\"image\": \"debian:13\u202e\", \"remoteUse\u202e\u2066\": \"x\"}")
 	d := e.diagnostics(uri, 1)
-	if text := fmt.Sprint(d.List); strings.ContainsAny(text, "\u202e\u2066") || !strings.Contains(text, "<U+202E>") {
+	if text := fmt.Sprint(d.List); strings.ContainsAny(text, "\u202e\u2066") || !strings.Contains(text, "SBX201") {
 		t.Errorf("%q", text)
 	}
 	if m := e.call("textDocument/hover", at(uri, 0, 30)); strings.ContainsAny(string(m.Result), "\u202e\u2066") {
