@@ -10,8 +10,8 @@ import (
 // What a project says drives no terminal and turns no line around, in whichever form it is shown.
 func TestNoFormShowsControlCharacters(t *testing.T) {
 	const bad = "\u202e\u2066\u200b\u009b\x1b[2J\u2028\ufeff\U000e0041\x7f"
-	found := []Finding{{Rule: "SBX101", Severity: SeverityError, File: "a" + bad, Line: 1, Column: 1, EndLine: 1, EndColumn: 2, Pointer: "/" + bad,
-		Message: "m" + bad, Hint: "h" + bad}}
+	found := []Finding{{Rule: "SBX101", Severity: SeverityError, File: "a" + bad, Line: 1, Column: 1, EndLine: 1, EndColumn: 2,
+		Pointer: "/" + bad, Message: "m" + bad, Hint: "h" + bad}}
 	source := func(string) []byte { return []byte("x" + bad) }
 	tool := Tool{Name: "t", Version: "1", URI: "u", Rules: []RuleInfo{{ID: "SBX101"}}}
 	for name, write := range map[string]func(*bytes.Buffer) error{
