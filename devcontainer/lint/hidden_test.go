@@ -2,6 +2,7 @@ package lint_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -25,6 +26,14 @@ func TestNothingHidesASecurityFinding(t *testing.T) {
 		return devcontainer.Memory{".devcontainer/f/devcontainer-feature.json": `{"id": "f", "version": "1.0.0", "name": "f"}`,
 			".devcontainer/f/install.sh": script}
 	}
+	many, names := devcontainer.Memory{}, []string{}
+	for n := range 205 {
+		name := fmt.Sprintf("f%d", n)
+		names = append(names, fmt.Sprintf(`"./%s": {}`, name))
+		many[".devcontainer/"+name+"/devcontainer-feature.json"] = fmt.Sprintf(`{"id": %q, "version": "1.0.0", "name": "f"}`, name)
+		many[".devcontainer/"+name+"/install.sh"] = "true\n"
+	}
+	many[".devcontainer/f204/install.sh"] = fetch
 	nested := strings.Repeat("(", 2100) + "x" + strings.Repeat(")", 2100)
 	for name, c := range map[string]struct {
 		config string
@@ -48,6 +57,7 @@ func TestNothingHidesASecurityFinding(t *testing.T) {
 		"NUL in an install.sh":      {image(feature), installs(fetch + "\n# \x00\n"), "SBX109"},
 		"commands of an install.sh": {image(feature), installs(strings.Repeat("true\n", 5000) + fetch), "SBX109"},
 		"groups of an install.sh":   {image(feature), installs(nested + "\n" + fetch), "SBX109"},
+		"many Features":             {image(`"features": {` + strings.Join(names, ", ") + "}"), many, "SBX109"},
 	} {
 		if c.tree == nil {
 			c.tree = devcontainer.Memory{}

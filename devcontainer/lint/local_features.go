@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -32,7 +33,7 @@ func (c *pass) addLocalFeatures() {
 			next = append(next, f.Name)
 		}
 	}
-	for len(next) > 0 && len(seen) < maxLocalFeatures {
+	for len(next) > 0 {
 		id := next[0]
 		next = next[1:]
 		name := path.Join(id, devcontainer.FeatureName)
@@ -40,12 +41,18 @@ func (c *pass) addLocalFeatures() {
 		if !inside || seen[full] || c.Tree.Kind(full) != devcontainer.File {
 			continue
 		}
+		if len(seen) == maxLocalFeatures {
+			c.report(c.table.of["SBX109"], c.AtValue(c.Root.Member("features"),
+				fmt.Sprintf("more than %d Features of this repository: the rest is not checked", maxLocalFeatures), "use fewer"))
+			return
+		}
 		seen[full] = true
 		p, err := devcontainer.Load(c.Tree, full, c.Quoted(name))
 		if err != nil {
 			continue // SBX109
 		}
 		feature := newPass(rule.NewView(p), c.table)
+		feature.lessens = c.lessens
 		feature.run()
 		for _, doc := range p.Documents() {
 			c.Also(doc) // its comments may excuse something

@@ -109,7 +109,7 @@ func (c *pass) addRendered() {
 				}
 			}
 		}
-		for _, f := range judged(r, c.table) {
+		for _, f := range judged(r, c.table, c.lessens) {
 			name, doc, start, end := r.place(c.View, f)
 			key := [3]any{f.Rule, name, start}
 			if said[key] || !isDefault && (f.Severity == diag.SeverityNote || wellFormed().of[f.Rule] != nil && f.Severity == diag.SeverityError) {
@@ -127,8 +127,9 @@ func (c *pass) addRendered() {
 }
 
 // judged returns what the rules find in a rendering that is also true in the project which gets it.
-func judged(r rendering, rules ruleTable) []diag.Finding {
+func judged(r rendering, rules ruleTable, lessens func(diag.Finding) bool) []diag.Finding {
 	c := newPass(rule.NewView(r.Project), rules)
+	c.lessens = lessens
 	c.run()
 	found := c.sorted()
 	for i, f := range found {

@@ -322,7 +322,7 @@ func invalidRenderings(v *rule.View) (out []rule.Finding) {
 		if r.Object() == nil {
 			continue
 		}
-		for _, f := range judged(r, wellFormed()) {
+		for _, f := range judged(r, wellFormed(), nil) {
 			if f.Severity != diag.SeverityError || wellFormed().of[f.Rule] == nil || always[f.Rule+f.Pointer] {
 				continue
 			}

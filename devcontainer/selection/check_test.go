@@ -121,3 +121,27 @@ func TestWhatIsNotShownHidesNothing(t *testing.T) {
 		}
 	}
 }
+
+// The same holds for the files that are judged with a configuration: local Features, and what a Template makes.
+func TestWhatIsNotShownHidesNothingInOtherFiles(t *testing.T) {
+	for name, files := range map[string]map[string]string{
+		"a/.devcontainer/devcontainer.json": {
+			"a/.devcontainer/devcontainer.json":           `{"image": "debian:12", "features": {"./f": {}}}`,
+			"a/.devcontainer/f/install.sh":                "true\n",
+			"a/.devcontainer/f/devcontainer-feature.json": `{"id": "f", "version": "1.0.0", "name": "f", "privileged": "true"}`},
+		"a/devcontainer-template.json": {
+			"a/devcontainer-template.json":      `{"id": "a", "version": "1.0.0", "name": "a", "description": "a"}`,
+			"a/.devcontainer/devcontainer.json": `{"image": "debian:12", "privileged": "true"}`},
+	} {
+		for settings, want := range map[string]bool{
+			`{}`: false,
+			`{"validate": {"categories": {"correctness": "off"}}}`: true,
+		} {
+			files["a/sbx-devc.jsonc"] = settings
+			found := check(t, write(t, files), selection.Check{}, name).Files.Findings
+			if got := slices.ContainsFunc(found, func(f diag.Finding) bool { return f.Rule == "SBX402" }); got != want {
+				t.Errorf("%s, %s: SBX402 is %v, not %v: %v", name, settings, got, want, found)
+			}
+		}
+	}
+}
