@@ -24,7 +24,8 @@ var unreplaced = lazyregexp.New(`^([\w./:=-]*)\$(\{[A-Za-z_]\w*\}|[A-Za-z_]\w*)`
 // variableInArray reports, without its place, a variable in an array, which no shell reads. A program that is a shell, or one that
 // replaces variables itself, gets it as it should.
 func variableInArray(i *dockerfile.Instruction, words []string) rule.Finding {
-	if slices.ContainsFunc(words, func(w string) bool { return runsText.MatchString(w) }) {
+	if !slices.ContainsFunc(words, func(w string) bool { return strings.IndexByte(w, '$') >= 0 }) ||
+		slices.ContainsFunc(words, runsText.MatchString) {
 		return rule.Finding{}
 	}
 	if entry := i.Stage.Last("ENTRYPOINT"); entry != nil && i.Name == "CMD" {

@@ -34,15 +34,29 @@ type bashOnly struct {
 	severity diag.Severity
 }
 
-// bashTexts are what some of stand in everything that bash takes and dash does not, besides bashWords and what expansions is for.
-var bashTexts = []string{"pipefail", "select ", "<(", ">(", "<<<", "=(", "&>", "|&", "((", "echo -e"}
+// bashTexts are what some of stand in everything that bash takes and dash does not, besides bashWords, parentheses and what
+// expansions is for.
+var bashTexts = []string{"pipefail", "select ", "<<<", "&>", "|&", "echo -e"}
+
+// holdsBashParenthesis reports whether a text has a parenthesis that only bash reads, by the letter in front.
+func holdsBashParenthesis(text string) bool {
+	for at := 0; ; at++ {
+		next := strings.IndexByte(text[at:], '(')
+		if next < 0 {
+			return false
+		}
+		if at += next; at > 0 && strings.IndexByte("<>=(", text[at-1]) >= 0 {
+			return true
+		}
+	}
+}
 
 // expansions matches expansions of variables that dash does not know, and few that it does.
 var expansions = lazyregexp.New(`\$\{(!|[\w#@*]+([/^,@\[]|:[^-=+?]))`)
 
 // mayBeBash reports whether a text is looked at: all else is the same in both shells. Most texts are neither.
 func mayBeBash(text string) bool {
-	if holdsBraces(text) {
+	if holdsBraces(text) || holdsBashParenthesis(text) {
 		return true
 	}
 	hasText := slices.ContainsFunc(bashTexts, func(part string) bool { return strings.Contains(text, part) })
@@ -190,9 +204,10 @@ func bashSteps(v *rule.View) (out []rule.Finding) {
 	for _, s := range neededStages(v) {
 		base := s.Base()
 		known, ok := baseimage.Of(base.Image)
-		if !ok || !base.Known || known.Family != baseimage.Debian || replacesShell(s.History()) {
+		if !ok || !base.Known || known.Family != baseimage.Debian {
 			continue
 		}
+		asked := false // whether a step replaces the shell
 		for _, i := range s.Instructions {
 			text, start := i.Script()
 			plain := len(i.Shell) == 0 || slices.Contains([]string{"/bin/sh", "sh", "dash", "/bin/dash"}, i.Shell[0])
@@ -203,6 +218,10 @@ func bashSteps(v *rule.View) (out []rule.Finding) {
 			if found.what == "" {
 				continue
 			}
+			if !asked && replacesShell(s.History()) {
+				break
+			}
+			asked = true
 			at := start + found.at
 			f := v.AtDockerfile(at, min(at+1, i.End), fmt.Sprintf("dash, the /bin/sh of %s, runs this step and does not know: %s", base.Image,
 				found.what), `write SHELL ["/bin/bash", "-c"] above, or the form that every shell has`)

@@ -4,6 +4,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 
@@ -27,7 +28,7 @@ type programs struct {
 	unsure  bool                     // what came is known by a list or a table alone
 	read    func(name string) string // the text of a file of the project, "" when it is not there; nil = none is known
 	hooks   bool                     // the commands of hooks are looked at, and Features are installed
-	usual   bool                     // no word of the step at hand tells a package manager of another source
+	usual   func() bool              // no word of the step at hand tells a package manager of another source; nil = not known
 }
 
 // programsOf begins with an image, of which nothing may be known.
@@ -68,7 +69,7 @@ func (p *programs) run(cmd *shell.Command) {
 	}
 	for _, words := range [][]shell.Word{cmd.Args(), cmd.Files} {
 		for _, w := range words {
-			p.any = p.any || !p.usual && otherSources(w.Text)
+			p.any = p.any || (p.usual == nil || !p.usual()) && otherSources(w.Text)
 			name, _, _ := strings.Cut(path.Base(w.Text), "=")
 			if at := strings.IndexByte(name, '@'); at > 0 { // pnpm@9
 				name = name[:at]
@@ -203,12 +204,12 @@ func (p *programs) step(i *dockerfile.Instruction, visit func(*shell.Command)) {
 			func(m *instructions.Mount) bool { return m.Type == "bind" }) {
 			p.any = true
 		}
-		p.usual = p.known.LacksAny() && !p.any && !otherSources(i.Source())
+		p.usual = sync.OnceValue(func() bool { return !otherSources(i.Source()) })
 		for _, cmd := range i.Commands {
 			visit(cmd)
 			p.run(cmd)
 		}
-		p.usual = false
+		p.usual = nil
 	}
 }
 

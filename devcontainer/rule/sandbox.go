@@ -31,7 +31,8 @@ func (c *View) looksSandboxed() bool {
 
 // namesFirewall is firewallWord, after a look that costs less.
 func namesFirewall(s string) bool {
-	return (strings.Contains(s, "sbx-init") || strings.Contains(s, "init-firewall")) && FirewallWord.MatchString(s)
+	may := strings.Contains(s, "init") && (strings.Contains(s, "sbx-init") || strings.Contains(s, "init-firewall"))
+	return may && FirewallWord.MatchString(s)
 }
 
 func (c *View) DockerfileText() string {

@@ -17,11 +17,10 @@ type Document struct {
 }
 
 func newDocument(file string, src []byte) *Document {
-	d := &Document{File: file, Src: src, lines: []int{0}}
-	for i, b := range src {
-		if b == '\n' {
-			d.lines = append(d.lines, i+1)
-		}
+	d := &Document{File: file, Src: src, lines: make([]int, 1, bytes.Count(src, []byte{'\n'})+1)}
+	for at := 0; len(d.lines) < cap(d.lines); {
+		at += bytes.IndexByte(src[at:], '\n') + 1
+		d.lines = append(d.lines, at)
 	}
 	return d
 }
