@@ -88,7 +88,7 @@ var classes = map[string]class{
 		`does not appear to be a Python project|[Mm]issing script|Unknown command|Cannot find module|-r not specified`},
 	"SBX754": {kind: noStart, says: `WORKDIR: not found|takes no arguments|cannot communicate with server|systemctl: not found|` +
 		`not been booted|group '\w+' does not exist|invalid user|Invalid requirement|requires a version|outside a module|npm ci|` +
-		`user '\w+' does not exist|ERR_PNPM_NO_GLOBAL_BIN_DIR|COPY failed|Host key verification|cannot run ssh|is not a directory|` +
+		`user '?\w+'? does not exist|ERR_PNPM_NO_GLOBAL_BIN_DIR|COPY failed|Host key verification|cannot run ssh|is not a directory|` +
 		`activate: Permission denied|Invalid operation|cannot create directory`},
 	"SBX755": {kind: noStart, says: `nonexistent|No such file|cannot create|Directory`},
 	"SBX801": {kind: uncontained},
