@@ -87,7 +87,13 @@ func longForm(key string, n *Node) *Node {
 	case named[key] && n.Kind == List:
 		out := &Node{Kind: Map, Doc: n.Doc, Start: n.Start, End: n.End}
 		for _, item := range n.Items {
-			out.put(Member{item.Text, item.Start, item.End, &Node{Doc: item.Doc, Start: item.Start, End: item.End, Null: true}})
+			value := &Node{Doc: item.Doc, Start: item.Start, End: item.End, Null: true}
+			if key == "depends_on" { // a name alone waits for the start
+				started := &Node{Doc: item.Doc, Start: item.Start, End: item.End, Text: "service_started"}
+				value = &Node{Kind: Map, Doc: item.Doc, Start: item.Start, End: item.End}
+				value.put(Member{"condition", item.Start, item.End, started})
+			}
+			out.put(Member{item.Text, item.Start, item.End, value})
 		}
 		return out
 	case listed[key] && n.Kind == Scalar:

@@ -99,8 +99,7 @@ func (p *checker) spaces(s *Service) {
 	}
 	if depends != nil && depends.Kind == Map {
 		for _, m := range depends.Members {
-			ofList := m.Value.Start == m.Start // of a file with a list of names, merged with another's map
-			if m.Value.Kind == Scalar && !ofList {
+			if m.Value.Kind == Scalar {
 				p.refuse(m.place(s.Doc), fmt.Sprintf("write condition: service_started below %s, or a list of names", m.Name))
 			}
 		}

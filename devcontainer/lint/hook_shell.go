@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/baseimage"
@@ -207,7 +208,7 @@ func bashSteps(v *rule.View) (out []rule.Finding) {
 		if !ok || !base.Known || known.Family != baseimage.Debian {
 			continue
 		}
-		asked := false // whether a step replaces the shell
+		replaced := sync.OnceValue(func() bool { return replacesShell(s.History()) })
 		for _, i := range s.Instructions {
 			text, start := i.Script()
 			plain := len(i.Shell) == 0 || slices.Contains([]string{"/bin/sh", "sh", "dash", "/bin/dash"}, i.Shell[0])
@@ -215,13 +216,9 @@ func bashSteps(v *rule.View) (out []rule.Finding) {
 				continue
 			}
 			found := onlyOfBash(text, withoutPipefail(known))
-			if found.what == "" {
+			if found.what == "" || replaced() {
 				continue
 			}
-			if !asked && replacesShell(s.History()) {
-				break
-			}
-			asked = true
 			at := start + found.at
 			f := v.AtDockerfile(at, min(at+1, i.End), fmt.Sprintf("dash, the /bin/sh of %s, runs this step and does not know: %s", base.Image,
 				found.what), `write SHELL ["/bin/bash", "-c"] above, or the form that every shell has`)

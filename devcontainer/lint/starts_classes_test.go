@@ -133,7 +133,7 @@ var bySource = map[string]string{
 	"make on Alpine":                               "docker-library/golang Dockerfile-linux.template: only ca-certificates come to Alpine",
 	"number 1000 on Alpine's node":                 "nodejs/docker-node Dockerfile-alpine.template; busybox loginutils/adduser.c",
 	"packages as a made user":                      "apk-tools src/database.c opens lib/apk/db/lock for writing before it adds anything",
-	"names of Debian on Alpine":                    "alpinelinux/aports main/openssl/APKBUILD: its headers are openssl-dev",
+	"names of Debian on Alpine":                    "alpinelinux/aports main/openssl/APKBUILD, of 1.0.2o: its headers are openssl-dev",
 	"pip of Alpine":                                "alpinelinux/aports main/python3/externally-managed",
 	"pip of Ubuntu in an image for dev containers": "not read: python3.12 of Ubuntu has the file EXTERNALLY-MANAGED",
 	"conda activate in a step":                     "conda/conda conda/shell/etc/profile.d/conda.sh: activate is its function",

@@ -17,10 +17,10 @@ type Document struct {
 }
 
 func newDocument(file string, src []byte) *Document {
-	d := &Document{File: file, Src: src, lines: make([]int, 1, bytes.Count(src, []byte{'\n'})+1)}
-	for at := 0; len(d.lines) < cap(d.lines); {
-		at += bytes.IndexByte(src[at:], '\n') + 1
-		d.lines = append(d.lines, at)
+	breaks := bytes.Count(src, []byte{'\n'})
+	d := &Document{File: file, Src: src, lines: make([]int, 1+breaks)}
+	for n := range breaks {
+		d.lines[n+1] = d.lines[n] + bytes.IndexByte(src[d.lines[n]:], '\n') + 1
 	}
 	return d
 }
