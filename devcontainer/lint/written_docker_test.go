@@ -91,7 +91,9 @@ var writtenDocker = []pair{
 		"FROM mcr.microsoft.com/dotnet/sdk:9.0\nRUN dotnet tool install -g dotnet-ef\nRUN dotnet-ef --version\n",
 		"FROM mcr.microsoft.com/dotnet/sdk:9.0\nRUN dotnet tool install -g dotnet-ef\nRUN dotnet --version\n"},
 	{"npm without its package", `error SBX749 npm`, "FROM debian:12\n" + apt + "curl\n" +
-		"RUN curl -fsSL https://deb.nodesource.com/setup_22.x | bash -\nRUN npm i -g yarn\n", "FROM debian:12\n" + apt + "curl\n" +
+		"RUN curl -fsSL https://deb.nodesource.com/setup_22.x | bash -\nRUN npm i -g yarn\n", "FROM debian:12\n" + apt + "curl npm\n" +
+		"RUN npm i -g yarn\n"},
+	{"npm of another source's package", `SBX749`, "", "FROM debian:12\n" + apt + "curl\n" +
 		"RUN curl -fsSL https://deb.nodesource.com/setup_22.x | bash -\nRUN apt-get install -y nodejs\nRUN npm i -g yarn\n"},
 	{"PATH below the home folder of root", `warning SBX747 /root/.cargo/bin`,
 		vscodeIn + "ENV PATH=/root/.cargo/bin:$PATH\n", vscodeIn + "ENV PATH=/home/vscode/.cargo/bin:$PATH\n"},

@@ -84,8 +84,8 @@ var writtenFresh = []pair{
 		"-- docker/dev/Dockerfile --\nFROM debian:12\n"},
 	// Hooks start in the folder that is opened, which is not in PATH.
 	{"list of packages above the project", `error SBX318 "pip`,
-		imaged("debian:12", `, "postCreateCommand": "pip install -r ../dev.txt"`) + "\n-- dev.txt --\n",
-		imaged("debian:12", `, "postCreateCommand": "pip install -r dev.txt"`) + "\n-- dev.txt --\n"},
+		imaged("python:3.12", `, "postCreateCommand": "pip install -r ../dev.txt"`) + "\n-- dev.txt --\n",
+		imaged("python:3.12", `, "postCreateCommand": "pip install -r dev.txt"`) + "\n-- dev.txt --\n"},
 	{"list of packages above the project on the host", `SBX318`, "",
 		imaged("debian:12", `, "initializeCommand": "pip install -r ../dev.txt"`) + "\n-- dev.txt --\n"},
 	{"list of packages above the project in a mount", `SBX318`, "", imaged("debian:12",

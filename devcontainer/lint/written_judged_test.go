@@ -4,7 +4,7 @@ import "testing"
 
 // hooking is a configuration with hooks, and scripts that are not executable only where a disk says so.
 func hooking(hooks string) string {
-	return imaged("debian:13", `,`+"\n"+hooks) + "\n-- apps/api/bin/boot.sh --\ntrue\n-- .devcontainer/post.sh --\nset -e\nmake build\n" +
+	return imaged("node:22", `,`+"\n"+hooks) + "\n-- apps/api/bin/boot.sh --\ntrue\n-- .devcontainer/post.sh --\nset -e\nmake build\n" +
 		"-- package.json --\n{}\n" + packageLock + "-- Makefile --\nbuild:\n\ttrue\n"
 }
 

@@ -10,6 +10,9 @@ const (
 		"build-backend = \"poetry.core.masonry.api\"\n-- .devcontainer/README.md --\nx\n-- .devcontainer/poetry.lock --\nx\n"
 	node22 = "FROM node:22\nWORKDIR /app\n"
 	lock   = "\n-- .devcontainer/package-lock.json --\n{}\n"
+
+	ofHusky = `{"scripts": {"prepare": "husky"}, "devDependencies": {"husky": "9"}}` + "\n-- .devcontainer/package-lock.json --\n" +
+		`{"lockfileVersion": 3, "packages": {"": {"devDependencies": {"husky": "9"}}, "node_modules/husky": {"version": "9.1.7", "dev": true}}}`
 )
 
 // writtenProject are steps that need files of the project which no COPY brings.
@@ -34,10 +37,8 @@ var writtenProject = []pair{
 		"FROM python:3.12\nCOPY --from=ghcr.io/astral-sh/uv:0.5.4 /uv /bin/uv\nWORKDIR /a\nCOPY pyproject.toml uv.lock ./\n" +
 			"RUN uv sync --frozen --no-install-project\n" + ofHatch + "-- .devcontainer/uv.lock --\nversion = 1\n"},
 	{"husky without devDependencies", `error SBX753 npm`, node22 + "COPY package*.json ./\nRUN npm ci --omit=dev\n" +
-		"-- .devcontainer/package.json --\n" +
-		`{"scripts": {"prepare": "husky"}, "devDependencies": {"husky": "9"}}` + lock,
-		node22 + "COPY package*.json ./\nRUN npm ci --omit=dev --ignore-scripts\n-- .devcontainer/package.json --\n" +
-			`{"scripts": {"prepare": "husky"}, "devDependencies": {"husky": "9"}}` + lock},
+		"-- .devcontainer/package.json --\n" + ofHusky,
+		node22 + "COPY package*.json ./\nRUN npm ci --omit=dev --ignore-scripts\n-- .devcontainer/package.json --\n" + ofHusky},
 	{"script of an installation", `error SBX753 npm`, node22 + "COPY package*.json ./\nRUN npm ci\n-- .devcontainer/package.json --\n" +
 		`{"scripts": {"postinstall": "node scripts/setup.js"}}` + lock + "-- .devcontainer/scripts/setup.js --\n",
 		node22 + "COPY package*.json ./\nCOPY scripts scripts\nRUN npm ci\n-- .devcontainer/package.json --\n" +

@@ -228,6 +228,9 @@ var writtenWords = []pair{
 		"-- .devcontainer/go.mod --\nmodule a\n\ngo 1.23.0\n"},
 	{"folder below a home that WORKDIR makes", `error SBX751 npm`,
 		"FROM node:22\nWORKDIR /home/node/app\nUSER node\nCOPY package.json ./\nRUN npm install\n-- .devcontainer/package.json --\n{}\n",
+		"FROM node:22\nWORKDIR /home/node/app\nRUN chown node .\nUSER node\nCOPY package.json ./\nRUN npm install\n" +
+			"-- .devcontainer/package.json --\n{}\n"},
+	{"folder that WORKDIR makes for its user, as BuildKit does", `SBX751`, "",
 		"FROM node:22\nUSER node\nWORKDIR /home/node/app\nCOPY package.json ./\nRUN npm install\n-- .devcontainer/package.json --\n{}\n"},
 	{"packages as the user of an image for Rails", `warning SBX751 apt-get`,
 		"FROM ghcr.io/rails/devcontainer/images/ruby:3.3.5\n" + apt + "vim\n",
