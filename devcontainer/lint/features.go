@@ -11,6 +11,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/baseimage"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/devcontainer/schema"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/internal/lazyregexp"
@@ -38,7 +39,8 @@ func featureMistakes(v *rule.View) (out []rule.Finding) {
 	for _, m := range list {
 		named[versionless(m.Name)] = true
 		out = append(out, unknownFeatureOptions(v, m)...)
-		out = append(out, featureWithoutDot(v, m)...)
+		out = append(out, bareFeature(v, m)...)
+		out = append(out, valueRefused(v, m)...)
 		out = append(out, featureDigest(v, m)...)
 		out = append(out, featureAddress(v, m)...)
 		out = append(out, publishedFeature(v, m)...)
@@ -59,9 +61,8 @@ func featureMistakes(v *rule.View) (out []rule.Finding) {
 	for _, n := range rights.Texts(v.Root.Member("overrideFeatureInstallOrder")) {
 		// A Feature that others depend on is in the order, too: only a near miss is one.
 		id := versionless(n.Text)
-		if len(list) > 0 && n.Text != "" && !strings.ContainsAny(n.Text, `/\$`) {
-			f := v.AtValue(n, fmt.Sprintf("the reference CLI takes %q for a Feature of the old format, and refuses it", n.Text),
-				"write it as features has it: ./NAME, or REGISTRY/OWNER/REPOSITORY/NAME")
+		if len(list) > 0 && isRefusedName(n.Text) {
+			f := v.AtValue(n, fmt.Sprintf(refusedName, n.Text), "write it as features has it: ./NAME, or REGISTRY/OWNER/REPOSITORY/NAME")
 			f.Severity = diag.SeverityError
 			out = append(out, f)
 			continue
@@ -122,9 +123,8 @@ func afterFeatures(v *rule.View, list []jsonc.Member) (out []rule.Finding) {
 func neededFeatures(v *rule.View) (out []rule.Finding) {
 	for _, m := range v.Root.Member("dependsOn").Fields() {
 		out = append(out, publishedFeature(v, m)...)
-		if _, old := collections()[officialNamespace][m.Name]; !old && m.Name != "" && !strings.ContainsAny(m.Name, "/$:@") {
-			f := v.AtName(m, fmt.Sprintf("the reference CLI takes %q for a Feature of the old format, and refuses it", m.Name),
-				"write ./NAME, or REGISTRY/OWNER/REPOSITORY/NAME")
+		if isRefusedName(m.Name) {
+			f := v.AtName(m, fmt.Sprintf(refusedName, m.Name), "write ./NAME, or REGISTRY/OWNER/REPOSITORY/NAME")
 			f.Severity = diag.SeverityError
 			out = append(out, f)
 		}
@@ -283,16 +283,64 @@ func featureDigest(v *rule.View, m jsonc.Member) []rule.Finding {
 	return []rule.Finding{f}
 }
 
-// featureWithoutDot reports the name of a folder of the repository that is taken for a
-// Feature of a registry.
-func featureWithoutDot(v *rule.View, m jsonc.Member) []rule.Finding {
-	if v.Tree == nil || rights.SourceOf(m.Name) != rights.LegacyFeature || strings.ContainsAny(m.Name, ":@") {
+// bareNames are the names without a registry for which the reference CLI takes a Feature of the official collection (0.89), and
+// optionNames those for which it sets an option of one, in features alone.
+var (
+	bareNames = strings.Fields("aws-cli azure-cli common desktop-lite docker-from-docker docker-in-docker dotnet git git-lfs github-cli " +
+		"golang java kubectl-helm-minikube node powershell python ruby rust sshd terraform")
+	optionNames = []string{"gradle", "jupyterlab", "maven"}
+)
+
+// isRefusedName reports whether the reference CLI refuses a Feature of that name.
+func isRefusedName(name string) bool {
+	return !strings.ContainsAny(name, `/\$`) && !slices.Contains(bareNames, name)
+}
+
+// refusedName is how the reference CLI takes a name without a registry that it does not know.
+const refusedName = "the reference CLI takes %q for a Feature of the old format, and refuses it"
+
+// bareFeature reports a name without a registry that the reference CLI refuses: of a folder, of a published Feature or of a property.
+func bareFeature(v *rule.View, m jsonc.Member) []rule.Finding {
+	if !isRefusedName(m.Name) || slices.Contains(optionNames, m.Name) {
 		return nil
 	}
-	full, ok := v.Path(m.Name)
-	if !ok || v.Tree.Kind(path.Join(full, devcontainer.FeatureName)) != devcontainer.File {
-		return nil
+	message, hint, better := fmt.Sprintf(refusedName, m.Name), "write it as ./NAME, or REGISTRY/OWNER/REPOSITORY/NAME", ""
+	full, inside := v.Path(m.Name)
+	name, _, _ := strings.Cut(m.Name, ":")
+	known, official := collections()[officialNamespace][name]
+	switch {
+	case schema.IsProperty(m.Name):
+		message += ": it is a property of the configuration"
+		hint = "move it out of features, one level up"
+	case v.Tree != nil && inside && v.Tree.Kind(path.Join(full, devcontainer.FeatureName)) == devcontainer.File:
+		better = "./" + m.Name
+	case official && known.newest != "-":
+		better = officialNamespace + "/" + m.Name
+	case broughtBy[name] != "":
+		hint = "write " + officialNamespace + "/" + broughtBy[name]
 	}
-	return []rule.Finding{v.AtName(m, fmt.Sprintf("%q is looked for in a registry, though a folder has that name", m.Name),
-		fmt.Sprintf("did you mean %q?", "./"+m.Name)).Offering(jsonc.Rename(m, "./"+m.Name))}
+	f := v.AtName(m, message, hint)
+	if better != "" {
+		f.Hint = fmt.Sprintf("did you mean %q?", better)
+		f = f.Offering(jsonc.Rename(m, better))
+	}
+	f.Severity = diag.SeverityError
+	return []rule.Finding{f}
+}
+
+// valueRefused reports what is given to a Feature and ends the reference CLI: nothing for its options, or an object for one of them.
+func valueRefused(v *rule.View, m jsonc.Member) (out []rule.Finding) {
+	if m.Value.Kind == jsonc.Null {
+		out = append(out, v.AtValue(m.Value, "the reference CLI ends with an error here: null is no object", "write {}"))
+	}
+	for _, o := range m.Value.Fields() {
+		if o.Value.Kind == jsonc.Object {
+			out = append(out, v.AtValue(o.Value, fmt.Sprintf("the reference CLI ends with an error here: the option %s is an object", o.Name),
+				"write a text, or true or false"))
+		}
+	}
+	for n := range out {
+		out[n].Severity = diag.SeverityError
+	}
+	return out
 }

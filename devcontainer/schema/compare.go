@@ -78,6 +78,12 @@ func Misspelt(found []Mismatch, n *jsonc.Node, names ...string) bool {
 // or "".
 func Known(name string) string { return diag.Suggest(name, everyName) }
 
+// IsProperty reports whether a configuration of some kind has a property of that name.
+func IsProperty(name string) bool {
+	_, is := everyKind[name]
+	return is
+}
+
 // comparison is one walk over a document.
 type comparison struct {
 	doc  *jsonc.Document

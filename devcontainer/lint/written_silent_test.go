@@ -1,0 +1,37 @@
+package lint_test
+
+import "testing"
+
+// withFeatures is a configuration with Features.
+func withFeatures(features string) string {
+	return imaged("debian:13", `, "features": {`+"\n"+features+"\n}")
+}
+
+// writtenSilent are mistakes of which the rules said nothing, or the wrong thing, and what is near to them.
+var writtenSilent = []pair{
+	// Names of Features without a registry: the reference CLI's own table.
+	{"property among Features", `error SBX325 "overrideFeatureInstallOrder`, withFeatures(`"overrideFeatureInstallOrder": []`),
+		withFeatures(`"node": {}`)},
+	{"official Feature that has no short name", `error SBX325 "php"`, withFeatures(`"php": {}`), withFeatures(`"python": {}`)},
+	{"short name with a version", `error SBX325 "node:1"`, withFeatures(`"node:1": {}`), withFeatures(`"golang": {}`)},
+	{"name of nothing", `error SBX325 "mytool"`, withFeatures(`"mytool": {}`), withFeatures(`"${templateOption:tool}": {}`)},
+	{"folder without ./", `error SBX325 "tool"`,
+		withFeatures(`"tool": {}`) + "\n-- .devcontainer/tool/devcontainer-feature.json --\n" + `{"id": "tool", "version": "1.0.0"}`,
+		withFeatures(`"maven": {}`)},
+	{"order by a short name", `error SBX325 "maven"`, imaged("debian:13", `, "features": {"maven": {}}, "overrideFeatureInstallOrder": [`+
+		"\n"+`"maven"]`), imaged("debian:13", `, "features": {"node": {}}, "overrideFeatureInstallOrder": ["node"]`)},
+	// What is given to a Feature.
+	{"null for a Feature", `error SBX325 null`, withFeatures(`"ghcr.io/a/b/c:1":` + "\n" + `null`), withFeatures(`"ghcr.io/a/b/c:1": true`)},
+	{"object for an option", `error SBX325 {`, withFeatures(`"ghcr.io/a/b/c:1": {"x":` + "\n" + `{"y": 1}}`),
+		withFeatures(`"ghcr.io/a/b/c:1": {"x": ["y"], "z": 1}`)},
+	// Collections of Features.
+	{"official Feature without its registry", `warning SBX325 "devcontainers`, withFeatures(`"devcontainers/features/go:1": {}`),
+		withFeatures(`"a/b/go": {}`)},
+	{"Feature of another collection", `warning SBX325 "ghcr`, withFeatures(`"ghcr.io/devcontainers/features/deno:1": {}`),
+		withFeatures(`"ghcr.io/devcontainers-extra/features/deno:1": {}`)},
+	{"official Feature in another collection", `warning SBX325 "ghcr`,
+		withFeatures(`"ghcr.io/devcontainers-extra/features/docker-in-docker:2": {}`),
+		withFeatures(`"ghcr.io/devcontainers/features/docker-in-docker:2": {"moby": false}`)},
+}
+
+func TestWrittenSilent(t *testing.T) { testPairs(t, writtenSilent) }
