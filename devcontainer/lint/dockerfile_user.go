@@ -79,7 +79,7 @@ func userMissing(v *rule.View) (out []rule.Finding) {
 		return nil
 	}
 	severity := diag.Severity("") // the rule's
-	if _, sure := image.HasUser("-"); !sure || !image.Official() || slices.ContainsFunc(b.History(), mayMakeAnyUser) {
+	if _, sure := image.HasUser("-"); !sure || slices.ContainsFunc(b.History(), mayMakeAnyUser) {
 		severity = diag.SeverityWarning
 	}
 	defer func() {
@@ -196,7 +196,7 @@ func imageUserMissing(v *rule.View) []rule.Finding {
 		return nil
 	}
 	severity := diag.Severity("") // the rule's
-	if _, sure := of.HasUser("-"); !sure || !of.Official() || v.HasFeatures() {
+	if _, sure := of.HasUser("-"); !sure || !of.Official() && !of.Lacks("docker") {
 		severity = diag.SeverityWarning
 	}
 	has := func(user string) bool {
@@ -275,8 +275,9 @@ func mentioned(history []*dockerfile.Instruction, name string) bool {
 				// A script of the project can do anything.
 				p := cmd.Words[0].Text
 				system := strings.HasPrefix(p, "/bin/") || strings.HasPrefix(p, "/usr/bin/") || strings.HasPrefix(p, "/usr/sbin/")
-				if strings.Contains(p, "/") && !system ||
-					cmd.Is(shell.Shells...) && len(cmd.Operands()) > 0 {
+				_, piped := ranDownload(cmd) // from others than vendors it may make any user, which a warning is about
+				script := strings.Contains(p, "/") && !system || cmd.Is(shell.Shells...) && !piped && len(cmd.Operands()) > 0
+				if script && !runsInstaller(i, cmd) || piped && ofDevContainers(i) {
 					return true
 				}
 			}
@@ -356,10 +357,26 @@ var makesNoUser = slices.Concat(plainPrograms, strings.Fields(`
 	passwd chsh gpg apt-key add-apt-repository locale-gen update-locale update-ca-certificates update-alternatives ldconfig uname
 	arch date sha256sum id whoami : false ssh-keygen`))
 
+// runsInstaller reports whether a command runs what its step fetched from one of vendors: none of those makes users.
+func runsInstaller(step *dockerfile.Instruction, cmd *shell.Command) bool {
+	fetcher, ok := ranDownload(cmd)
+	if !ok {
+		var runner *shell.Command
+		fetcher, runner = savedThenRun(step.Commands)
+		ok = runner == cmd
+	}
+	return ok && fromVendor(fetcher) && !ofDevContainers(step)
+}
+
+// ofDevContainers reports whether a step fetches something of the images or Features of dev containers, which make the users they are told.
+func ofDevContainers(step *dockerfile.Instruction) bool {
+	return strings.Contains(step.Source(), "dev-containers") || strings.Contains(step.Source(), "devcontainers")
+}
+
 // mayMakeAnyUser reports whether a step runs a program that may make users of any name.
 func mayMakeAnyUser(i *dockerfile.Instruction) bool {
 	return i.Name == "RUN" && slices.ContainsFunc(i.Commands, func(cmd *shell.Command) bool {
-		return !cmd.Is(makesNoUser...) || overRoot(cmd)
+		return !cmd.Is(makesNoUser...) && !runsInstaller(i, cmd) || overRoot(cmd)
 	})
 }
 

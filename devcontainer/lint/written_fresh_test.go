@@ -62,11 +62,11 @@ var writtenFresh = []pair{
 		imaged("debian:12", `, "postStartCommand": "nohup sh -c './serve > /tmp/l 2>&1 &'"`)},
 	{"job that the hook waits for", `SBX328`, "", imaged("debian:12", `, "postCreateCommand": "make a & make b & wait"`)},
 	// Official Features make no user but those of common-utils.
-	{"user of no Feature", `warning SBX703 "python"`, imaged("mcr.microsoft.com/devcontainers/python:3.10-bookworm",
+	{"user of no Feature", `error SBX703 "python"`, imaged("mcr.microsoft.com/devcontainers/python:3.10-bookworm",
 		`, "features": {"ghcr.io/devcontainers/features/aws-cli:1": {}}, "remoteUser": "python"`),
 		imaged("mcr.microsoft.com/devcontainers/python:3.10-bookworm",
 			`, "features": {"ghcr.io/x/features/aws-cli:1": {}}, "remoteUser": "python"`)},
-	{"other user than that of common-utils", `warning SBX703 "developer"`, imaged("debian:12",
+	{"other user than that of common-utils", `error SBX703 "developer"`, imaged("debian:12",
 		`, "features": {"ghcr.io/devcontainers/features/common-utils:2": {"username": "dev"}}, "remoteUser": "developer"`),
 		imaged("debian:12", `, "features": {"ghcr.io/devcontainers/features/common-utils:2": {}}, "remoteUser": "developer"`)},
 	// What initializeCommand may make is not missing.

@@ -79,7 +79,7 @@ var writtenJudged = []pair{
 		"FROM debian:12\nRUN install -d -o nobody /a\n"},
 	{"step of an unknown user", `error SBX754 `, "FROM debian:12\nRUN su vscode -c 'touch /tmp/a'\n",
 		"FROM debian:12\nARG U=vscode\nRUN useradd -m $U && su $U -c 'touch /tmp/a'\n"},
-	{"user of a Dockerfile on another image for dev containers", `warning SBX703 "vscode"`,
+	{"user of a Dockerfile on another image for dev containers", `error SBX703 "vscode"`,
 		`{"build": {"dockerfile": "Dockerfile"}, "remoteUser":` + "\n" + `"vscode"}` +
 			"\n-- .devcontainer/Dockerfile --\nFROM mcr.microsoft.com/devcontainers/typescript-node:22\n",
 		`{"build": {"dockerfile": "Dockerfile"}, "remoteUser": "node"}` +

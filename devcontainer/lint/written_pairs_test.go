@@ -57,7 +57,7 @@ var writtenPairs = []pair{
 		imaged("debian:13", `, "postCreateCommand": "echo \"alias ll='ls -l'\" >> ~/.bashrc"`)},
 	{"pattern in an array", `warning SBX314 "/tmp`, imaged("debian:13", `, "postCreateCommand": ["rm", "-rf",
 		"/tmp/*.log"]`), imaged("debian:13", `, "postCreateCommand": ["find", ".", "-name", "*.log", "-delete"]`)},
-	{"user of another image for dev containers", `warning SBX703 "vscode"`,
+	{"user of another image for dev containers", `error SBX703 "vscode"`,
 		imaged("mcr.microsoft.com/devcontainers/typescript-node:22", `, "remoteUser": "vscode"`),
 		imaged("mcr.microsoft.com/devcontainers/typescript-node:22", `, "remoteUser": "node"`)},
 	{"user of a Feature on an image for dev containers", `SBX703`, "",

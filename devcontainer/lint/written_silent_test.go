@@ -7,6 +7,12 @@ func withFeatures(features string) string {
 	return imaged("debian:13", `, "features": {`+"\n"+features+"\n}")
 }
 
+// installing is a build for the user dev, whom nobody makes, with a step in front of another one.
+func installing(step string) string {
+	return `{"build": {"dockerfile": "Dockerfile"}, "remoteUser":` + "\n" + `"dev"}` +
+		"\n-- .devcontainer/Dockerfile --\nFROM ubuntu:24.04\nRUN apt-get update && apt-get install -y curl git\nRUN " + step + "\n"
+}
+
 // writtenSilent are mistakes of which the rules said nothing, or the wrong thing, and what is near to them.
 var writtenSilent = []pair{
 	// Names of Features without a registry: the reference CLI's own table.
@@ -32,6 +38,21 @@ var writtenSilent = []pair{
 	{"official Feature in another collection", `warning SBX325 "ghcr`,
 		withFeatures(`"ghcr.io/devcontainers-extra/features/docker-in-docker:2": {}`),
 		withFeatures(`"ghcr.io/devcontainers/features/docker-in-docker:2": {"moby": false}`)},
+	// Users that an installer does not make.
+	{"installer from standard input", `error SBX703 "dev"`, installing("curl -fsSL https://deb.nodesource.com/setup_22.x | bash -"),
+		installing("curl -fsSL https://example.com/setup | bash - && useradd -m dev")},
+	{"installer with arguments", `error SBX703 "dev"`, installing("curl -sSf https://sh.rustup.rs | sh -s -- -y"),
+		installing("bash -c \"$(curl -fsSL https://raw.githubusercontent.com/microsoft/vscode-dev-containers/main/common-debian.sh)\"")},
+	{"installer that is saved first", `error SBX703 "dev"`,
+		installing("curl -fsSL https://get.docker.com -o /tmp/get.sh && sh /tmp/get.sh"),
+		installing("curl -fsSL https://example.com/setup -o /tmp/get.sh && sh /tmp/get.sh")},
+	{"installer of somebody", `warning SBX703 "dev"`, installing("curl -fsSL https://example.com/setup | bash -"),
+		installing("cat /etc/setup | bash -")},
+	{"user of another image besides official Features", `error SBX703 "vscode"`,
+
+		imaged("mcr.microsoft.com/devcontainers/typescript-node:22", `, "features": {"ghcr.io/devcontainers/features/git-lfs:1": {}}, `+
+			`"remoteUser":`+"\n"+`"vscode"`),
+		imaged("mcr.microsoft.com/devcontainers/typescript-node:22", `, "features": {"ghcr.io/a/b/c:1": {}}, "remoteUser": "vscode"`)},
 }
 
 func TestWrittenSilent(t *testing.T) { testPairs(t, writtenSilent) }

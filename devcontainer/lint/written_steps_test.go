@@ -44,7 +44,7 @@ var writtenSteps = []pair{
 	{"owner that nothing makes", `error SBX754 chown`, "FROM python:3.12\nRUN mkdir /app && chown -R node /app\n",
 		"FROM python:3.12\nRUN useradd node && mkdir /app && chown -R node /app\n"},
 	{"owner that a package makes", `SBX754`, "", "FROM alpine:3.22\nRUN apk add --no-cache mariadb && chown mysql /run\n"},
-	{"group docker of an image for dev containers", `warning SBX703 docker`,
+	{"group docker of an image for dev containers", `error SBX703 docker`,
 		asVscode + "FROM mcr.microsoft.com/devcontainers/base:bookworm\nRUN usermod -aG docker vscode\n",
 		asVscode + "FROM mcr.microsoft.com/devcontainers/base:bookworm\nRUN groupadd docker && usermod -aG docker vscode\n"},
 	// What a build waits for, and what is hidden.
