@@ -422,6 +422,17 @@ func stageBelow(v *rule.View, s *dockerfile.Stage) *dockerfile.Stage {
 	return later
 }
 
+// stageMeant is the hint about a name that no stage has.
+func stageMeant(best string, names []string) string {
+	switch {
+	case best != "":
+		return fmt.Sprintf("did you mean %q?", best)
+	case len(names) == 0:
+		return "no stage above has a name: FROM … AS NAME gives it one"
+	}
+	return "the stages above are " + strings.Join(names, ", ")
+}
+
 // stagesMisspelt reports an image whose name is nearly that of a stage above, or that of one below.
 func stagesMisspelt(v *rule.View) (out []rule.Finding) {
 	if v.Build == nil {
@@ -443,11 +454,12 @@ func stagesMisspelt(v *rule.View) (out []rule.Finding) {
 		}
 		plain := ok && s.Parent == nil && s.Known && !strings.ContainsAny(c.BaseName, ":/.@$")
 		if plain && len(names) > 0 {
-			_, known := baseimage.Of(c.BaseName)
-			if best := nearest(strings.ToLower(c.BaseName), names); best != "" && !known && !v.BuildContext(c.BaseName) {
+			best := nearest(strings.ToLower(c.BaseName), names)
+			meant := best != "" || slices.Contains(namesOfStages, strings.ToLower(c.BaseName))
+			if _, known := baseimage.Of(c.BaseName); meant && !known && !v.BuildContext(c.BaseName) {
 				start, end := s.From.Find(c.BaseName)
 				f := v.AtDockerfile(start, end, fmt.Sprintf("no stage above is called %s, so the builder looks for an image of that name",
-					c.BaseName), fmt.Sprintf("did you mean %q?", best))
+					c.BaseName), stageMeant(best, names))
 				out = append(out, warned(f))
 			}
 		}

@@ -212,21 +212,25 @@ func stageMissing(v *rule.View) (out []rule.Finding) {
 			}
 			later := v.Build.File.Target(from)
 			best := nearest(strings.ToLower(from), names)
-			if notNumber != nil && later == nil && best == "" || v.BuildContext(from) {
-				continue // an image of that name
+			word := i.Stage.Index > 0 && slices.Contains(namesOfStages, strings.ToLower(from))
+			if notNumber != nil && later == nil && best == "" && !word || v.BuildContext(from) {
+				continue // an image or a context of that name
 			}
-			message, hint := fmt.Sprintf("no earlier stage is called %q", from), ""
+			message, hint := fmt.Sprintf("no earlier stage is called %q", from), stageMeant(best, names)
+			severity := diag.Severity("") // the rule's
 			switch {
 			case notNumber == nil:
 				message = fmt.Sprintf("there is no stage number %s before this one", from)
 				hint = fmt.Sprintf("stages count from 0, and this is number %d", i.Stage.Index)
 			case later != nil:
 				hint = "a stage can only take from stages above it"
-			default:
-				hint = fmt.Sprintf("did you mean %q?", best)
+			case best == "": // somebody may have built an image of that name
+				message, severity = message+", so the builder looks for an image of that name", diag.SeverityWarning
 			}
 			start, end := i.Find("--from=" + from)
-			out = append(out, v.AtDockerfile(start, end, message, hint))
+			f := v.AtDockerfile(start, end, message, hint)
+			f.Severity = severity
+			out = append(out, f)
 		}
 	}
 	return append(out, stagesMisspelt(v)...)

@@ -53,6 +53,13 @@ var writtenSilent = []pair{
 		imaged("mcr.microsoft.com/devcontainers/typescript-node:22", `, "features": {"ghcr.io/devcontainers/features/git-lfs:1": {}}, `+
 			`"remoteUser":`+"\n"+`"vscode"`),
 		imaged("mcr.microsoft.com/devcontainers/typescript-node:22", `, "features": {"ghcr.io/a/b/c:1": {}}, "remoteUser": "vscode"`)},
+	// Stages.
+	{"stage by another word", `warning SBX719 --from`, "FROM debian:13 AS deps\nFROM debian:13\nCOPY --from=dependencies /a /a\n",
+		"FROM debian:13 AS deps\nFROM debian:13\nCOPY --from=nginx /a /a\nCOPY --from=deps /b /b\n"},
+	{"stage without a name", `warning SBX719 --from`, "FROM debian:13\nFROM debian:12\nCOPY --from=builder /a /a\n",
+		"FROM debian:13 AS one\nFROM debian:13\nCOPY --from=sources /a /a\nCOPY --from=one /b /b\n"},
+	{"stage of FROM by another word", `warning SBX719 builder`, "FROM debian:13 AS deps\nFROM builder\nCOPY --from=deps /a /a\n",
+		"FROM debian:13 AS deps\nFROM deps\n"},
 }
 
 func TestWrittenSilent(t *testing.T) { testPairs(t, writtenSilent) }
