@@ -12,6 +12,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/baseimage"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/devcontainer/schema"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/internal/lazyregexp"
@@ -51,6 +52,27 @@ func byFirstWord(text string) map[string]string {
 	return out
 }
 
+// ofConfiguration reports whether a name is that of a property of the configuration, and of nothing else.
+func ofConfiguration(name string) bool {
+	return schema.IsProperty(name) && !slices.Contains([]string{"name", "image", "build", "init", "secrets", "service", "context"}, name)
+}
+
+// builtIn are the extensions that VS Code brings (November 2026), which have the publisher vscode; no others do.
+var builtIn = strings.Fields(`
+	bat builtin-notebook-renderers clojure coffeescript configuration-editing cpp csharp css css-language-features dart
+	debug-auto-launch debug-server-ready diff docker dotenv emmet extension-editing fsharp git git-base github github-authentication go groovy
+	grunt gulp handlebars hlsl html html-language-features image-preview ini ipynb jake java javascript json json-language-features
+	julia latex less log lua make markdown markdown-basics markdown-language-features markdown-math media-preview merge-conflict
+	mermaid-chat-features microsoft-authentication notebook-renderers npm objective-c perl php php-language-features powershell
+	prompt prompt-basics pug python r razor references-view restructuredtext ruby rust scss search-result shaderlab shellscript
+	simple-browser sql swift terminal-suggest theme-seti tunnel-forwarding typescript typescript-basics typescript-language-features
+	vb xml yaml`)
+
+// ofMicrosoft are extensions of the publisher ms-vscode, of which people write vscode.
+var ofMicrosoft = strings.Fields("azure-account azure-repos cmake-tools cpptools cpptools-extension-pack cpptools-themes hexeditor " +
+	"js-debug-nightly live-server makefile-tools powershell remote-explorer remote-repositories remote-server vscode-node-azure-pack " +
+	"vscode-typescript-next")
+
 // extensionID is PUBLISHER.NAME, with a version, or with a minus to leave it out.
 var extensionID = lazyregexp.New(`^-?[\w-]+\.[\w.-]+(@(\d+\.\d+\.\d+[\w.+-]*|prerelease))?$`)
 
@@ -68,6 +90,9 @@ func editorNames(v *rule.View) (out []rule.Finding) {
 		switch m.Name {
 		case "extensions", "settings", "devPort":
 			out = append(out, v.AtName(m, fmt.Sprintf("no tool is called %q", m.Name), fmt.Sprintf("move it into customizations.vscode.%s", m.Name)))
+		}
+		if ofConfiguration(m.Name) {
+			out = append(out, v.AtName(m, fmt.Sprintf("no tool is called %q", m.Name), "move it out of customizations, one level up"))
 		}
 		if m.Name != "vscode" && strings.EqualFold(m.Name, "vscode") {
 			out = append(out, v.AtName(m, fmt.Sprintf("no tool is called %q", m.Name), `write it as "vscode"`))
@@ -89,6 +114,11 @@ func editorNames(v *rule.View) (out []rule.Finding) {
 	}
 	known := []string{"extensions", "settings", "devPort"}
 	for _, m := range code.Fields() {
+		if ofConfiguration(m.Name) {
+			out = append(out, v.AtName(m, fmt.Sprintf("VS Code reads no customization %q", m.Name),
+				"it is a property of the configuration: move it out of customizations"))
+			continue
+		}
 		best := diag.Suggest(m.Name, known)
 		if strings.HasSuffix(strings.ToLower(m.Name), "recommendations") {
 			best = "extensions"
@@ -174,6 +204,14 @@ func extensionUnknown(v *rule.View, n *jsonc.Node) rule.Finding {
 		return v.AtValue(n, fmt.Sprintf("%q is no id of an extension", n.Text), hint)
 	}
 	id, _, _ = strings.Cut(strings.ToLower(n.Text), "@")
+	name, ofEditor := strings.CutPrefix(strings.TrimPrefix(id, "-"), "vscode.")
+	if ofEditor && !strings.Contains(name, "theme-") && !slices.Contains(builtIn, name) {
+		hint := "look its publisher up in the Marketplace"
+		if slices.Contains(ofMicrosoft, name) {
+			hint = fmt.Sprintf("did you mean ms-vscode.%s?", name)
+		}
+		return v.AtValue(n, fmt.Sprintf("%s is none of the extensions that VS Code brings, whose publisher is vscode", id), hint)
+	}
 	instead, gone := renamedExtensions()[id]
 	if !gone {
 		return rule.Finding{}
@@ -194,6 +232,11 @@ func extensionUnknown(v *rule.View, n *jsonc.Node) rule.Finding {
 func settingsUnread(v *rule.View, settings, extensions *jsonc.Node) (out []rule.Finding) {
 	said := map[string]bool{} // of a family that is gone, one finding is enough
 	for _, m := range settings.Fields() {
+		if ofConfiguration(m.Name) {
+			out = append(out, v.AtName(m, fmt.Sprintf("no setting is called %q", m.Name),
+				"it is a property of the configuration: move it out of the settings"))
+			continue
+		}
 		if m.Name == "extensions" && m.Value.Kind == jsonc.Array {
 			out = append(out, v.AtName(m, `no setting is called "extensions"`, "move it one level up: customizations.vscode.extensions"))
 			continue

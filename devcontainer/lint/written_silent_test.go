@@ -38,6 +38,21 @@ var writtenSilent = []pair{
 	{"official Feature in another collection", `warning SBX325 "ghcr`,
 		withFeatures(`"ghcr.io/devcontainers-extra/features/docker-in-docker:2": {}`),
 		withFeatures(`"ghcr.io/devcontainers/features/docker-in-docker:2": {"moby": false}`)},
+	// Properties in the wrong place.
+	{"property among tools", `warning SBX324 "postCreateCommand`,
+		imaged("debian:13", `, "customizations": {`+"\n"+`"postCreateCommand": "true"}`),
+		imaged("debian:13", `, "customizations": {"name": {}, "build": {}}`)},
+	{"property among those of VS Code", `warning SBX324 "forwardPorts`,
+		imaged("debian:13", `, "customizations": {"vscode": {`+"\n"+`"forwardPorts": [1]}}`),
+		imaged("debian:13", `, "customizations": {"vscode": {"mcp": {}}}`)},
+	{"property among settings", `warning SBX324 "remoteUser`,
+		imaged("debian:13", `, "customizations": {"vscode": {"settings": {`+"\n"+`"remoteUser": "x"}}}`),
+		imaged("debian:13", `, "customizations": {"vscode": {"settings": {"name": "x"}}}`)},
+	// Extensions.
+	{"publisher of the editor's own", `warning SBX324 "vscode.cpptools`, withExtension("vscode.cpptools"), withExtension("vscode.git")},
+	{"theme of the editor's own", `SBX324`, "", withExtension("-vscode.theme-red")},
+	{"extension by the name of its repository", `warning SBX324 "ms-python.vscode`, withExtension("ms-python.vscode-python"),
+		withExtension("ms-python.vscode-pylance")},
 	// Users that an installer does not make.
 	{"installer from standard input", `error SBX703 "dev"`, installing("curl -fsSL https://deb.nodesource.com/setup_22.x | bash -"),
 		installing("curl -fsSL https://example.com/setup | bash - && useradd -m dev")},
