@@ -90,8 +90,7 @@ func whyNone(path string, d disk) error {
 			"name the project's folder, the one with .devcontainer in it, or one file")
 	}
 	if near := nearName(d); near != "" {
-		return diag.WithHint(fmt.Errorf("%w in %s: no tool reads %s", ErrNone, path, near),
-			"did you mean .devcontainer/devcontainer.json?")
+		return diag.WithHint(&Misplaced{Folder: path, File: filepath.Join(path, filepath.FromSlash(near))}, "%s", placeMeant(near))
 	}
 	return diag.WithHint(fmt.Errorf("%w in %s", ErrNone, path), "sbx-devc init %s writes one", path)
 }
@@ -109,22 +108,48 @@ func templateOf(file string) string {
 	return ""
 }
 
-// nearName returns a file that was probably meant as the configuration, or "".
+// Misplaced is the error of a folder whose configuration has a name, or lies in a place, that no tool looks at. It is an ErrNone.
+type Misplaced struct{ Folder, File string }
+
+func (m *Misplaced) Error() string {
+	name, err := filepath.Rel(m.Folder, m.File)
+	if err != nil {
+		name = m.File
+	}
+	return fmt.Sprintf("%v in %s: no tool reads %s", ErrNone, m.Folder, filepath.ToSlash(name))
+}
+
+func (m *Misplaced) Unwrap() error { return ErrNone }
+
+// placeMeant is the hint about such a file.
+func placeMeant(name string) string {
+	if strings.Count(name, "/") > 2 {
+		return "tools look one folder below .devcontainer: .devcontainer/NAME/devcontainer.json"
+	}
+	return "did you mean .devcontainer/devcontainer.json?"
+}
+
+// nearName returns a file that was probably meant as the configuration, or "": one by the name of a configuration, however it is
+// written, in the project's folder, or in one by that name, or in one for tools.
 func nearName(tree Tree) string {
-	for _, dir := range []string{".devcontainer", ".", ".devcontainers", "devcontainer", ".vscode", ".github"} {
+	folders := []string{".devcontainer", "."}
+	for _, entry := range tree.List(".") {
+		if entry != ".devcontainer" && (means(entry) || entry == ".vscode" || entry == ".github" || entry == ".config") {
+			folders = append(folders, entry)
+		}
+	}
+	for _, dir := range folders {
 		for _, entry := range tree.List(dir) {
-			switch strings.ToLower(entry) {
-			case "devcontainer.json", "devcontainer.jsonc", "devcontainers.json", "devcontainer.json5", "devcontainer.yaml", "devcontainer.yml",
-				".devcontainer.jsonc", ".devcontainers.json":
-				return slash.Join(dir, entry)
-			case ".devcontainer.json":
-				if dir != "." {
-					return slash.Join(dir, entry)
+			name := slash.Join(dir, entry)
+			switch ext := slash.Ext(entry); ext {
+			case ".json", ".jsonc", ".json5", ".yaml", ".yml":
+				if means(strings.TrimSuffix(entry, ext)) && tree.Kind(name) == File {
+					return name
 				}
 			}
 			if dir == ".devcontainer" {
-				for _, below := range tree.List(slash.Join(dir, entry)) {
-					if name := slash.Join(dir, entry, below, "devcontainer.json"); tree.Kind(name) == File {
+				for _, below := range tree.List(name) {
+					if name := slash.Join(name, below, "devcontainer.json"); tree.Kind(name) == File {
 						return name
 					}
 				}
@@ -132,6 +157,17 @@ func nearName(tree Tree) string {
 		}
 	}
 	return ""
+}
+
+// means reports whether a name is devcontainer in any case, with other signs or an s.
+func means(name string) bool {
+	letters := strings.Map(func(c rune) rune {
+		if strings.ContainsRune(".-_ ", c) {
+			return -1
+		}
+		return c
+	}, strings.ToLower(name))
+	return strings.TrimSuffix(letters, "s") == "devcontainer"
 }
 
 // unusable says why the configuration that folder seems to have is none.

@@ -79,6 +79,13 @@ func (f *Files) Open(ctx context.Context, files []string) error {
 	return failed
 }
 
+// Misplaced reports a configuration that no tool finds; nothing of it is judged.
+func (f *Files) Misplaced(file, hint string) {
+	doc := jsonc.Text(file, nil)
+	f.take(judgement{sources: []*jsonc.Document{doc}, findings: []diag.Finding{doc.Finding(0, 0, diag.Finding{Rule: "SBX315",
+		Severity: diag.SeverityError, Message: "no tool reads this file, and the folder has no other dev container", Hint: hint})}})
+}
+
 // judgement is what the rules say of one configuration.
 type judgement struct {
 	findings  []diag.Finding

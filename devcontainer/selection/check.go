@@ -44,6 +44,15 @@ func (k *Check) Text(ctx context.Context, name string, src []byte) error {
 	return k.by(c, func() error { k.Files.Text(name, src); return nil })
 }
 
+// Misplaced reports a configuration that no tool finds.
+func (k *Check) Misplaced(ctx context.Context, file, hint string) error {
+	c, err := k.Choices.Of(ctx, file)
+	if err != nil {
+		return err
+	}
+	return k.by(c, func() error { k.Files.Misplaced(file, hint); return nil })
+}
+
 // Open checks files as lint.Files.Open does. It ends at the first file whose choice of
 // rules cannot be read, because the others most likely have the same.
 func (k *Check) Open(ctx context.Context, files []string) error {

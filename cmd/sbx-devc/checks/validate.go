@@ -187,6 +187,9 @@ func checkPath(ctx context.Context, a *cli.App, check *selection.Check, path str
 		return check.Text(ctx, "-", src)
 	}
 	found, err := discover(a, path)
+	if near := new(devcontainer.Misplaced); errors.As(err, &near) {
+		return check.Misplaced(ctx, near.File, diag.HintOf(err))
+	}
 	if err != nil {
 		return err
 	}
