@@ -80,10 +80,14 @@ func (f *Files) Open(ctx context.Context, files []string) error {
 }
 
 // Misplaced reports a configuration that no tool finds; nothing of it is judged.
-func (f *Files) Misplaced(file, hint string) {
-	doc := jsonc.Text(file, nil)
+func (f *Files) Misplaced(m *devcontainer.Misplaced, hint string) {
+	severity := diag.SeverityError
+	if filepath.Dir(m.File) == filepath.Clean(m.Folder) { // the folder may be put into projects as their .devcontainer
+		severity = diag.SeverityWarning
+	}
+	doc := jsonc.Text(m.File, nil)
 	f.take(judgement{sources: []*jsonc.Document{doc}, findings: []diag.Finding{doc.Finding(0, 0, diag.Finding{Rule: "SBX315",
-		Severity: diag.SeverityError, Message: "no tool reads this file, and the folder has no other dev container", Hint: hint})}})
+		Severity: severity, Message: "no tool reads this file here, and the folder has no other dev container", Hint: hint})}})
 }
 
 // judgement is what the rules say of one configuration.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"path/filepath"
 
+	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/lint"
 	"github.com/org/claude-sandbox/internal/diag"
 )
@@ -45,12 +46,12 @@ func (k *Check) Text(ctx context.Context, name string, src []byte) error {
 }
 
 // Misplaced reports a configuration that no tool finds.
-func (k *Check) Misplaced(ctx context.Context, file, hint string) error {
-	c, err := k.Choices.Of(ctx, file)
+func (k *Check) Misplaced(ctx context.Context, m *devcontainer.Misplaced, hint string) error {
+	c, err := k.Choices.Of(ctx, m.File)
 	if err != nil {
 		return err
 	}
-	return k.by(c, func() error { k.Files.Misplaced(file, hint); return nil })
+	return k.by(c, func() error { k.Files.Misplaced(m, hint); return nil })
 }
 
 // Open checks files as lint.Files.Open does. It ends at the first file whose choice of

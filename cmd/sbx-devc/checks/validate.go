@@ -188,7 +188,7 @@ func checkPath(ctx context.Context, a *cli.App, check *selection.Check, path str
 	}
 	found, err := discover(a, path)
 	if near := new(devcontainer.Misplaced); errors.As(err, &near) {
-		return check.Misplaced(ctx, near.File, diag.HintOf(err))
+		return check.Misplaced(ctx, near, diag.HintOf(err))
 	}
 	if err != nil {
 		return err

@@ -255,6 +255,7 @@ var allowed = map[string][]string{
 		"devcontainer/rule",
 	},
 	"devcontainer/selection": {
+		"devcontainer",
 		"devcontainer/lint",
 		"devcontainer/org",
 		"devcontainer/rule",
