@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rights"
@@ -34,11 +35,16 @@ func isDockerfile(base string) bool {
 	return !strings.HasSuffix(base, ".json") && dockerfileName.MatchString(base)
 }
 
+// buildsDockerfile is the configuration that stands for none where a Dockerfile is all that there is.
+var buildsDockerfile = sync.OnceValue(func() *jsonc.Document {
+	config, _ := jsonc.Parse("", []byte(`{"build": {"dockerfile": "Dockerfile"}}`))
+	return config
+})
+
 // bareDockerfile makes a Project of a Dockerfile without a configuration: it
 // is judged as one that builds it would be.
 func bareDockerfile(file string, src []byte) *Project {
-	config, _ := jsonc.Parse("", []byte(`{"build": {"dockerfile": "Dockerfile"}}`))
-	p := &Project{Texts: Texts{Config: config, Dockerfile: jsonc.Text(file, src)}, Location: Location{base: filepath.Dir(file)},
+	p := &Project{Texts: Texts{Config: buildsDockerfile(), Dockerfile: jsonc.Text(file, src)}, Location: Location{base: filepath.Dir(file)},
 		Bare: true}
 	if generatorName.MatchString(file) {
 		p.Dockerfile = nil
@@ -75,7 +81,7 @@ func readBuild(p *Project) *Build {
 			}
 		}
 	}
-	b.File = dockerfile.Parse(p.Dockerfile.File, p.Dockerfile.Src, options)
+	b.File = dockerfile.Read(p.Dockerfile, options)
 	if !strings.Contains(target, "$") {
 		b.Final = b.File.Target(target)
 	}

@@ -26,6 +26,7 @@ const (
 // File is a Dockerfile.
 type File struct {
 	Doc      *jsonc.Document // places findings; its Root is nil
+	Text     string          // of Doc
 	Global   []*Instruction  // what stands before the first FROM
 	Stages   []*Stage        // in the order of the file
 	Problems []Problem       // what BuildKit would not build, in the order of the file

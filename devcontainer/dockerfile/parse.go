@@ -32,7 +32,13 @@ type Options struct {
 
 // Parse reads a Dockerfile; name is only quoted.
 func Parse(name string, src []byte, options Options) *File {
-	f := &File{Doc: jsonc.Text(name, src), Args: map[string]string{}, work: budget.New(maxWork)}
+	return Read(jsonc.Text(name, src), options)
+}
+
+// Read is Parse of a text that has its lines counted.
+func Read(doc *jsonc.Document, options Options) *File {
+	src := doc.Src
+	f := &File{Doc: doc, Text: string(src), Args: map[string]string{}, work: budget.New(maxWork)}
 	p := &reader{file: f, src: src, options: options, histories: budget.New(maxHistories)}
 	if len(src) > MaxSize {
 		f.rest = "the file is larger than " + strconv.Itoa(MaxSize) + " bytes"
@@ -47,7 +53,6 @@ func Parse(name string, src []byte, options Options) *File {
 		p.problem(err, 0, 0)
 		return f
 	}
-	p.text = string(src)
 	p.lex = lexer.NewLex(result.EscapeToken)
 	p.lex.SkipUnsetEnv = true
 	p.escape = result.EscapeToken
@@ -76,7 +81,6 @@ func Parse(name string, src []byte, options Options) *File {
 type reader struct {
 	file    *File
 	src     []byte
-	text    string // src
 	options Options
 	lex     *lexer.Lex
 	escape  rune
@@ -106,7 +110,7 @@ func (p *reader) problem(err error, start, end int) {
 
 func (p *reader) instruction(node *parser.Node) {
 	i := &Instruction{Name: strings.ToUpper(node.Value), Stage: p.stage, line: node.StartLine}
-	place(i, node, p.file.Doc, p.text)
+	place(i, node, p.file.Doc, p.file.Text)
 	command, err := p.command(node)
 	if err != nil {
 		end := i.HeadEnd

@@ -303,7 +303,7 @@ func (r *resolver) serviceImage() string {
 
 // built returns the image below a target of the Dockerfile.
 func (r *resolver) built(options dockerfile.Options, target string) string {
-	file := dockerfile.Parse(r.project.Dockerfile.File, r.project.Dockerfile.Src, options)
+	file := dockerfile.Read(r.project.Dockerfile, options)
 	stage := file.Target(target)
 	if stage == nil {
 		r.unknown("the Dockerfile: it has no stage %q", target)

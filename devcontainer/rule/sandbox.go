@@ -35,11 +35,12 @@ func namesFirewall(s string) bool {
 	return may && FirewallWord.MatchString(s)
 }
 
+// DockerfileText is the text of the Dockerfile; "" when there is none, or no configuration that could build it.
 func (c *View) DockerfileText() string {
-	if c.Dockerfile == nil {
+	if c.Build == nil {
 		return ""
 	}
-	return Once(c, "text of the Dockerfile", func(c *View) string { return string(c.Dockerfile.Src) })
+	return c.Build.File.Text
 }
 
 // FirewallFeature returns the firewall Feature among the configuration's, under
@@ -123,7 +124,8 @@ func namesAgent(s string) bool {
 	return slices.ContainsFunc(agentWords, func(w string) bool { return holdsInAnyCase(s, w) })
 }
 
-// holdsInAnyCase reports whether a text holds a word, which has a byte that is no letter: that one is looked for.
+// holdsInAnyCase reports whether a text holds a word, which has a byte that is no letter in front of a letter: those two are
+// looked for.
 func holdsInAnyCase(s, word string) bool {
 	mark := strings.IndexAny(word, "-.@")
 	for at := 0; ; at++ {
@@ -132,7 +134,9 @@ func holdsInAnyCase(s, word string) bool {
 			return false
 		}
 		at += next
-		if begin := at - mark; begin >= 0 && begin+len(word) <= len(s) && strings.EqualFold(s[begin:begin+len(word)], word) {
+		begin := at - mark
+		may := begin >= 0 && begin+len(word) <= len(s) && s[at+1]|' ' == word[mark+1]
+		if may && strings.EqualFold(s[begin:begin+len(word)], word) {
 			return true
 		}
 	}
