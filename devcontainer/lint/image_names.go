@@ -100,13 +100,45 @@ func goneImage(text string) (message, hint string) {
 	return "", ""
 }
 
+// isImageName reports whether a text names an image, as NAME, NAME:TAG or with a digest.
+func isImageName(text string) bool {
+	if isPlainName(text) {
+		return true
+	}
+	_, err := reference.ParseNormalizedNamed(text)
+	return err == nil
+}
+
+// isPlainName reports whether a text is certainly NAME or NAME:TAG: most are, in small letters and digits with single marks between them.
+func isPlainName(text string) bool {
+	name, tag, tagged := strings.Cut(text, ":")
+	mark := true // where none may stand
+	for _, c := range name {
+		letter := c >= 'a' && c <= 'z' || c >= '0' && c <= '9'
+		if !letter && (mark || c != '.' && c != '-' && c != '/') {
+			return false
+		}
+		mark = !letter
+	}
+	isTag := tag != "" && tag[0] != '.' && tag[0] != '-' && !strings.ContainsFunc(tag, endsTag)
+	return !mark && len(text) < 64 && (!tagged || isTag)
+}
+
+func endsTag(c rune) bool {
+	switch {
+	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_', c == '.', c == '-':
+		return false
+	}
+	return true
+}
+
 // imageRefused says why the engine refuses the name of an image, or "". That a registry lacks a tag is known from documentation
 // alone: it warns.
 func imageRefused(text string) (message, hint string, severity diag.Severity) {
 	if text == "" || strings.Contains(text, "$") {
 		return "", "", ""
 	}
-	if _, err := reference.ParseNormalizedNamed(text); err == nil {
+	if isImageName(text) {
 		if message, hint = goneImage(text); message != "" {
 			return message, hint, diag.SeverityWarning
 		}
