@@ -34,7 +34,7 @@ type Files struct {
 	Checked  int               // files, those that a configuration names among them
 	Sources  map[string][]byte // of the files that were checked
 
-	said map[diag.Finding]bool // configurations share files, and their findings
+	said map[diag.Finding]bool // Findings, once configurations share a file and perhaps its findings; nil before
 }
 
 // Choose returns a finding as it is reported, and whether it is. contained says that its
@@ -121,7 +121,8 @@ func (f *Files) judge(p *devcontainer.Project) judgement {
 
 // take adds what is said of a configuration, without findings that another one has already.
 func (f *Files) take(j judgement) {
-	f.addOnce(j.findings, j.contained)
+	shared := slices.ContainsFunc(j.sources, func(doc *jsonc.Document) bool { return f.Sources[doc.File] != nil })
+	f.addOnce(j.findings, j.contained, shared)
 	for _, doc := range j.sources {
 		if f.Sources == nil {
 			f.Sources = map[string][]byte{}
@@ -131,13 +132,19 @@ func (f *Files) take(j judgement) {
 	}
 }
 
-// addOnce is add without findings that another configuration has already.
-func (f *Files) addOnce(findings []diag.Finding, contained bool) {
-	if f.said == nil {
-		f.said = map[diag.Finding]bool{}
-	}
+// addOnce is add without findings that another configuration has already: shared says that one of its files was checked before.
+func (f *Files) addOnce(findings []diag.Finding, contained, shared bool) {
 	before := len(f.Findings)
 	f.add(findings, contained)
+	if f.said == nil && !shared {
+		return
+	}
+	if f.said == nil {
+		f.said = map[diag.Finding]bool{}
+		for _, found := range f.Findings[:before] {
+			f.said[found] = true
+		}
+	}
 	added := f.Findings[before:]
 	f.Findings = append(f.Findings[:before], slices.DeleteFunc(added, func(found diag.Finding) bool {
 		again := f.said[found]

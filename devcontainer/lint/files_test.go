@@ -45,3 +45,34 @@ func TestFilesOfAnyKindAreChecked(t *testing.T) {
 		t.Errorf("%v, %d more checked", err, f.Checked-before)
 	}
 }
+
+// A finding in a file that two configurations share is reported once, also where others were checked in between.
+func TestSharedFilesAreReportedOnce(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"a/.devcontainer/devcontainer.json": `{"build": {"dockerfile": "../../Dockerfile"}}`,
+		"b/.devcontainer/devcontainer.json": `{"image": "alpine:3.20"}`,
+		"c/.devcontainer/devcontainer.json": `{"build": {"dockerfile": "../../Dockerfile"}}`,
+		"Dockerfile":                        "FROM debian:13\nRUN cd /srv\n", ".git/HEAD": "",
+	} {
+		name = filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var files Files
+	for _, name := range []string{"a", "b", "c"} {
+		if err := files.Open(context.Background(), []string{filepath.Join(dir, name, ".devcontainer", "devcontainer.json")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said := 0
+	for _, f := range files.Findings {
+		if f.Rule == "SBX734" {
+			said++
+		}
+	}
+	if said != 1 {
+		t.Errorf("the lost folder is reported %d times: %v", said, files.Findings)
+	}
+}
