@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -283,14 +282,6 @@ func isPlain(word string) bool {
 // perVariable is the cost of a variable that a stage takes over.
 const perVariable = 32
 
-var (
-	variableName = regexp.MustCompile(`\$\{?([A-Za-z0-9_]+)`)
-	// replacing and matching are the forms of BuildKit that compare a value with
-	// a pattern.
-	replacing = regexp.MustCompile(`\$\{[A-Za-z0-9_]+/`)
-	matching  = regexp.MustCompile(`\$\{[A-Za-z0-9_]+[#%]`)
-)
-
 // cost bounds the work of an expansion and the size of what comes out of it: the
 // word and the values in it. ${A/x/$B} puts one value in for each byte of
 // another, and patterns are tried at each byte.
@@ -298,18 +289,33 @@ func cost(word string, variables scope) int {
 	if !strings.Contains(word, "$") {
 		return len(word)
 	}
-	size := len(word)
-	for _, m := range variableName.FindAllStringSubmatch(word, -1) {
-		value, _ := variables.Get(m[1])
+	size, patterns := len(word), 0
+	_, behind, _ := strings.Cut(word, "$")
+	for part := range strings.SplitSeq(behind, "$") {
+		part, braced := strings.CutPrefix(part, "{")
+		rest := strings.TrimLeftFunc(part, isNamePart)
+		value, _ := variables.Get(part[:len(part)-len(rest)])
 		size += len(value)
+		if braced && rest != part && rest != "" && strings.IndexByte("/#%", rest[0]) >= 0 {
+			patterns++
+		}
 	}
 	total := size
-	for range len(replacing.FindAllString(word, -1)) + len(matching.FindAllString(word, -1)) {
+	for range patterns {
 		if total = total * size; total > maxWork {
 			return maxWork + 1
 		}
 	}
 	return total
+}
+
+// isNamePart reports whether a character may stand in the name of a variable.
+func isNamePart(c rune) bool {
+	switch {
+	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_':
+		return true
+	}
+	return false
 }
 
 func (s *Stage) expand(word string) string {

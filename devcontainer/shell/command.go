@@ -97,8 +97,8 @@ func (c *Command) Value(flags ...string) (Word, bool) {
 			if w.Text == flag && i+1 < len(args) {
 				return args[i+1], true
 			}
-			if rest, ok := strings.CutPrefix(w.Text, flag+"="); ok {
-				w.Text = rest
+			if rest, ok := strings.CutPrefix(w.Text, flag); ok && strings.HasPrefix(rest, "=") {
+				w.Text = rest[1:]
 				return w, true
 			}
 		}
