@@ -208,7 +208,7 @@ func rootNeeded(v *rule.View) (out []rule.Finding) {
 				byRoot := i.User == "" || rule.IsRoot(i.User)
 				ofRoot = node && !given && byRoot && !strings.Contains(folder, "$") && !ofOthers.MatchString(folder)
 			}
-			given = given || i.Name == "RUN" && strings.Contains(i.Source(), "chown") // that folder, before WORKDIR names it
+			given = given || node && i.Name == "RUN" && strings.Contains(i.Source(), "chown") // that folder, before WORKDIR names it
 			ofRoot = ofRoot && !givesAway.MatchString(i.Source()) && !i.Unread
 			user := i.User
 			if user == "" && s.Base().Known {

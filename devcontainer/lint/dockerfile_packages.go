@@ -184,12 +184,15 @@ func recommendedPackages(v *rule.View) (out []rule.Finding) {
 // keptLists notes lists that stay in the image.
 func keptLists(v *rule.View) (out []rule.Finding) {
 	for _, s := range rule.Once(v, "steps with apt", aptSteps) {
+		if s.update == nil || len(s.installs) == 0 {
+			continue
+		}
 		const lists = "/var/lib/apt/lists"
 		// Removed, by a script in a variable as well, or a cache mount.
 		cleans := strings.Contains(s.Source(), lists) || slices.ContainsFunc(s.Commands, func(cmd *shell.Command) bool {
 			return cmd.Is("rm", "find") && slices.ContainsFunc(cmd.Args(), func(w shell.Word) bool { return strings.HasPrefix(w.Text, lists) })
 		})
-		if s.update != nil && len(s.installs) > 0 && !cleans {
+		if !cleans {
 			out = append(out, v.AtCommand(s.update, "the package lists stay in the image", "end the step with rm -rf /var/lib/apt/lists/*"))
 		}
 	}
@@ -211,15 +214,15 @@ func askingInstalls(v *rule.View) (out []rule.Finding) {
 			}
 		}
 	}
-	configured := strings.Contains(v.DockerfileText(), "ssume-")
 	each(v.Build.Instructions(), func(_ *dockerfile.Instruction, cmd *shell.Command) {
-		if configured || !cmd.Is("apt-get", "apt") {
+		if !cmd.Is("apt-get", "apt") {
 			return
 		}
 		words := cmd.Operands()
 		removes := len(words) > 1 && (words[0].Text == "purge" || words[0].Text == "remove")
 		_, yes := cmd.Flag("-y", "--yes", "--assume-yes", "-q=2", "--force-yes")
-		if answered := yes || quiet(cmd) || piped(cmd); removes && !answered && cmd.OnFailure != shell.Open {
+		asks := removes && !yes && !quiet(cmd) && !piped(cmd) && cmd.OnFailure != shell.Open
+		if asks && !strings.Contains(v.DockerfileText(), "ssume-") { // a setting for all
 			out = append(out, v.AtCommand(cmd, cmd.Name()+" asks before it removes", "add -y"))
 		}
 	})
@@ -273,6 +276,9 @@ func rpmAnswers(i *dockerfile.Instruction, cmd *shell.Command) bool {
 // cache stay in the image.
 func eachRPMInstall(v *rule.View, visit func(i *dockerfile.Instruction, cmd *shell.Command, last bool)) {
 	for _, s := range neededStages(v) {
+		if !slices.ContainsFunc(s.Instructions, installsRPM) {
+			continue
+		}
 		answers := false
 		for _, i := range s.Instructions {
 			answers = answers || strings.Contains(i.Source(), "assumeyes") || strings.Contains(i.Source(), "keepcache")
@@ -290,6 +296,10 @@ func eachRPMInstall(v *rule.View, visit func(i *dockerfile.Instruction, cmd *she
 			}
 		}
 	}
+}
+
+func installsRPM(i *dockerfile.Instruction) bool {
+	return i.Name == "RUN" && slices.ContainsFunc(i.Commands, rpmInstall)
 }
 
 // cleansRPM matches steps that leave no cache: they remove it, or mount one.

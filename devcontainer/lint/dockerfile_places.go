@@ -98,12 +98,17 @@ func onlyStartFiles(i *dockerfile.Instruction) bool {
 	})
 }
 
+// mayPlace reports whether a step has a command that puts programs into such a folder.
 func mayPlace(i *dockerfile.Instruction) bool {
-	asks := slices.ContainsFunc(i.Commands, func(cmd *shell.Command) bool {
-		return cmd.Is("dotnet") || cmd.Is(shell.Downloaders...)
+	return i.Name == "RUN" && slices.ContainsFunc(i.Commands, func(cmd *shell.Command) bool {
+		installs := cmd.Is("dotnet") && slices.ContainsFunc(cmd.Args(), func(w shell.Word) bool { return w.Text == "tool" })
+		return installs || cmd.Is(shell.Downloaders...) && slices.ContainsFunc(installers, func(of installer) bool { return of.gives(cmd) })
 	})
-	return i.Name == "RUN" && asks && (strings.Contains(i.Source(), "dotnet tool install") ||
-		slices.ContainsFunc(installers, func(of installer) bool { return strings.Contains(i.Source(), of.address) }))
+}
+
+// gives reports whether a command fetches the script.
+func (of installer) gives(cmd *shell.Command) bool {
+	return slices.ContainsFunc(cmd.Args(), func(w shell.Word) bool { return strings.Contains(w.Text, of.address) })
 }
 
 // placedIn looks at one step, and takes note of what it puts where.
@@ -126,9 +131,8 @@ func placedIn(v *rule.View, i *dockerfile.Instruction, own bool, base *dockerfil
 			continue
 		}
 		for _, of := range installers {
-			called := slices.ContainsFunc(cmd.Args(), func(w shell.Word) bool { return strings.Contains(w.Text, of.address) })
 			chosen := slices.ContainsFunc(of.choice, func(name string) bool { return named[name] })
-			if !called || chosen {
+			if !of.gives(cmd) || chosen {
 				continue
 			}
 			for program := range strings.FieldsSeq(of.programs) {

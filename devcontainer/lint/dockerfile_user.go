@@ -142,9 +142,11 @@ func numberless(name string) bool {
 func dockerGroupMissing(v *rule.View, image string) []rule.Finding {
 	for _, i := range v.Build.History() {
 		for _, cmd := range i.Commands {
+			if !cmd.Is("usermod", "useradd") {
+				continue
+			}
 			groups, given := cmd.Value("-G", "-aG", "--groups")
-			joins := given && cmd.Is("usermod", "useradd") && slices.Contains(strings.Split(groups.Text, ","), "docker")
-			if !joins {
+			if !given || !slices.Contains(strings.Split(groups.Text, ","), "docker") {
 				continue
 			}
 			if cmd.OnFailure != shell.Ends || strings.Contains(i.Source()[:max(0, cmd.Words[0].Start-i.Start)], "docker") {
