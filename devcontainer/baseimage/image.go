@@ -54,7 +54,7 @@ func IsManager(program string) bool { return slices.Contains(managers, program) 
 func (i Image) Official() bool { return i.name != "" }
 
 // ForDevContainers reports whether the image is one of Microsoft's with one user besides the system's.
-func (i Image) ForDevContainers() bool { return i.Session != "" && i.User != "codespace" }
+func (i Image) ForDevContainers() bool { return i.Session != "" }
 
 // Asked reports whether the packages of the image or of its distribution were read, so that what it lacks is certain.
 func (i Image) Asked() bool {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
@@ -14,6 +15,8 @@ var (
 	variantFirst = lazyregexp.New(`^(bookworm|bullseye|buster|trixie|slim|alpine)-(\d[\d.]*)$`)
 	plainNumber  = lazyregexp.New(`^\d+(\.\d+)*$`)
 	alpineNumber = lazyregexp.New(`^(3(\.\d+)*|2\.[67]|\d{8})$`)
+	codeNames    = []string{"bookworm", "bullseye", "buster", "stretch", "trixie", "alpine", "slim"}
+	tagWord      = lazyregexp.New(`^[a-z]{4,}$`)
 	twoNumbers   = lazyregexp.New(`^\d+\.\d+-`)
 	ubuntuMonth  = lazyregexp.New(`^\d\d\.(04|10)$`)
 )
@@ -34,6 +37,11 @@ func NoSuchTag(image string) (why, hint string) {
 		for _, of := range ubuntuNames {
 			if slices.Contains(strings.Split(tag, "-"), of) {
 				return fmt.Sprintf("%s has images of Debian and Alpine, and none of Ubuntu's %s", name, of), "write bookworm for " + of
+			}
+		}
+		for _, word := range strings.Split(tag, "-") {
+			if near := diag.Suggest(word, codeNames); near != "" && near != word && tagWord.MatchString(word) {
+				return fmt.Sprintf("%s has no tag %s", name, tag), fmt.Sprintf("did you mean %s:%s?", name, strings.ReplaceAll(tag, word, near))
 			}
 		}
 		if m := variantFirst.FindStringSubmatch(tag); m != nil {

@@ -239,9 +239,10 @@ func undeclaredInStage(v *rule.View, s *dockerfile.Stage, before map[string]bool
 			}
 			said[name] = true
 			f := v.AtDockerfile(i.Start+m[0], i.Start+m[3], fmt.Sprintf("%s is empty here: its ARG stands in front of FROM", name),
-				fmt.Sprintf("write ARG %s once more, behind FROM", name))
+				fmt.Sprintf("write ARG %s once more, behind the FROM of this stage", name))
 			if ofOther {
 				f.Message = fmt.Sprintf("%s is empty here: its ARG belongs to another stage", name)
+				f.Hint = fmt.Sprintf("write ARG %s with its value in this stage, too", name)
 			}
 			out = append(out, f)
 		}

@@ -226,7 +226,7 @@ func scriptRefused(v *rule.View, full, place string, image baseimage.Image, mode
 			Severity: diag.SeverityWarning}
 	case known && !executable && !modeSet:
 		return rule.Finding{Message: fmt.Sprintf("%s is not executable", place),
-			Hint: "give --chmod=755 to the step that brings it, or call it with sh"}
+			Hint: "give --chmod=755 to the step that brings it, or call it with its shell"}
 	}
 	return rule.Finding{}
 }

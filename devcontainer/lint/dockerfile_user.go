@@ -102,19 +102,25 @@ func userMissing(v *rule.View) (out []rule.Finding) {
 		return answer
 	}
 	hint := func(name string) string {
+		if best := nearest(name, usersMade(b.History())); best != "" {
+			return fmt.Sprintf("the Dockerfile creates the user %s: did you mean that one?", best)
+		}
+		if own := b.Final.User; own != name && numberless(own) && !rule.IsRoot(own) {
+			return fmt.Sprintf("the Dockerfile works as %s: name that user, or create %s above its USER", own, name)
+		}
 		if !image.Official() {
 			return fmt.Sprintf("the image has the user %s; another one is made with RUN useradd --create-home %s", image.User, name)
 		}
 		return fmt.Sprintf("create it: RUN useradd --create-home %s", name)
 	}
 	if n := v.NamedUser(); n != nil && !rights.Variable.MatchString(n.Text) && !has(n.Text) && !featuresMake(v, n.Text) {
-		out = append(out, v.AtValue(n, fmt.Sprintf("%s has no user %q, and the Dockerfile creates none", base.Image, n.Text),
+		out = append(out, v.AtValue(n, fmt.Sprintf("%s has no user %q, and the Dockerfile does not create it", base.Image, n.Text),
 			hint(n.Text)).Offering(otherUser(v, n, image.User)))
 		return
 	}
 	if last := b.Final.Last("USER"); last != nil && !has(b.Final.User) {
 		start, end := last.Find(last.Command.(*instructions.UserCommand).User)
-		out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("%s has no user %q, and the Dockerfile creates none", base.Image,
+		out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("%s has no user %q, and the Dockerfile does not create it", base.Image,
 			b.Final.User), hint(b.Final.User)))
 	}
 	for n, i := range b.History() {
@@ -131,6 +137,18 @@ func userMissing(v *rule.View) (out []rule.Finding) {
 		}
 	}
 	return append(out, dockerGroupMissing(v, base.Image)...)
+}
+
+// usersMade are the names of the users that steps make.
+func usersMade(history []*dockerfile.Instruction) (names []string) {
+	for _, i := range history {
+		for _, cmd := range i.Commands {
+			if kind, name, _, ok := making(cmd); ok && kind == "user" && name.Literal {
+				names = append(names, name.Text)
+			}
+		}
+	}
+	return names
 }
 
 // numberless reports whether a user is given by a name that is written out.

@@ -2,6 +2,7 @@ package lint
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -102,7 +103,7 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 			chmod = chmod || cmd.Is("chmod", "find", "xargs")
 			_, inline := cmd.Flag("-c") // its text is among the commands
 			mayMake := name != "" || cmd.Is(before...) && !inline && !makesNoScript(v, folder, cmd)
-			made = made || !quiet && mayMake || len(cmd.Files) > 0
+			made = made || !quiet && mayMake && !makesOutside(cmd) || !writesOutside(cmd.Files)
 		})
 	})
 	return out
@@ -112,10 +113,43 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 func makesNoFile(cmd *shell.Command) bool {
 	words := cmd.Operands()
 	installs := len(words) == 0 || slices.Contains([]string{"install", "ci", "i", "config", "enable"}, words[0].Text)
-	return len(cmd.Files) == 0 && (cmd.Is("npm", "yarn", "pnpm", "pip", "pip3", "git", "corepack", "composer", "poetry",
-		"bundle", "uv") && installs ||
-		cmd.Is("sudo", "apt-get", "apt", "apk", "echo", "chown", "chmod", "export", "set", "true", "printf", "useradd"))
+	return writesOutside(cmd.Files) && (cmd.Is("npm", "yarn", "pnpm", "pip", "pip3", "git", "corepack", "composer", "poetry",
+		"bundle", "uv") && installs || makesOutside(cmd) ||
+		cmd.Is("sudo", "apt-get", "apt", "apk", "echo", "chown", "chmod", "export", "set", "true", "printf", "useradd", "[", "test"))
 }
+
+// outside matches places where no project is opened.
+var outside = lazyregexp.New(`^(~|\$HOME|\$\{HOME\}|/root|/tmp|/etc|/usr|/opt)/|^/dev/null$`)
+
+func writesOutside(files []shell.Word) bool {
+	return !slices.ContainsFunc(files, func(w shell.Word) bool {
+		return !outside.MatchString(w.Text) || strings.Contains(w.Text, "/bin") // where shells look for programs
+	})
+}
+
+// makesOutside reports whether a command makes files and folders in such places alone.
+func makesOutside(cmd *shell.Command) bool {
+	made := cmd.Operands()
+	switch {
+	case len(made) == 0:
+		return false
+	case cmd.Is("mkdir", "touch", "tee", "rm"):
+	case cmd.Is("cp", "ln", "install"), cmd.Is("git") && made[0].Text == "clone":
+		made = made[len(made)-1:]
+	case cmd.Is("curl", "wget", "tar", "unzip"):
+		w, ok := cmd.Value(intoOptions[cmd.Name()]...)
+		if made = []shell.Word{w}; !ok {
+			return false
+		}
+	default:
+		return false
+	}
+	return writesOutside(made)
+}
+
+// intoOptions name what a program makes.
+var intoOptions = map[string][]string{"curl": {"-o", "--output"}, "wget": {"-O", "--output-document"}, "tar": {"-C", "--directory"},
+	"unzip": {"-d"}}
 
 // makesNoScript reports whether a command makes none of the files that hooks call, not even by what a package's own hooks do.
 func makesNoScript(v *rule.View, folder string, cmd *shell.Command) bool {
@@ -277,7 +311,9 @@ func scriptFails(v *rule.View, folder, name string, byPath, chmod bool) rule.Fin
 		parent := path.Dir(full)
 		if !isMissing(v, full) && (path.Base(parent) != ".devcontainer" || !isMissing(v, parent)) { // which no build makes
 			inNoFolder := v.Tree.Kind(folder) == devcontainer.Folder && v.Tree.Kind(parent) == devcontainer.Nothing
-			if path.Ext(name) != ".sh" || !inNoFolder || scriptElsewhere(v, folder, name) == "" {
+			brought := scriptElsewhere(v, folder, name) == "" && (v.Tree.Kind(path.Join(v.Home, ".gitmodules")) != devcontainer.Nothing ||
+				!ofSources.MatchString(path.Clean(name)))
+			if path.Ext(name) != ".sh" || !inNoFolder || brought {
 				return rule.Finding{}
 			}
 		}
@@ -302,10 +338,13 @@ func scriptFails(v *rule.View, folder, name string, byPath, chmod bool) rule.Fin
 		return f
 	case byPath && known && !executable && !chmod:
 		return rule.Finding{Message: fmt.Sprintf("%s is not executable", name),
-			Hint: fmt.Sprintf("git update-index --chmod=+x %s, and chmod +x; or call it with sh", name)}
+			Hint: fmt.Sprintf("git update-index --chmod=+x %s, and chmod +x; or call it with %s", name, first.program)}
 	}
 	return rule.Finding{}
 }
+
+// ofSources matches scripts in folders that people write, and no build.
+var ofSources = lazyregexp.New(`^\.?(scripts?|tools?|hack|devops|ci|github|setup|config|dev|docker|infra|ops|etc|utils?|hooks?)/`)
 
 // scriptElsewhere returns the script that was probably meant by one that is not there, from the folder that is opened: one with nearly its
 // name, or in another folder of the project or of .devcontainer; "" for none.
@@ -337,15 +376,17 @@ func filesNear(v *rule.View, folder string) map[string]string {
 
 // scriptLine is what is known of the first line of a script.
 type scriptLine struct {
-	unread  bool // it cannot be read
-	windows bool // it names a program, and ends with CR LF
+	unread  bool   // it cannot be read
+	windows bool   // it names a program, and ends with CR LF
+	program string // that reads the script
 }
 
 func scriptLineOf(v *rule.View, full string) scriptLine {
 	return rule.Once(v, "first line of "+full, func(v *rule.View) scriptLine {
 		src, err := v.Tree.Read(full)
 		line, _, more := bytes.Cut(src, []byte("\n"))
-		return scriptLine{err != nil, more && bytes.HasPrefix(line, []byte("#!")) && bytes.HasSuffix(line, []byte("\r"))}
+		return scriptLine{unread: err != nil, program: cmp.Or(dockerfile.Interpreter(src), "sh"),
+			windows: more && bytes.HasPrefix(line, []byte("#!")) && bytes.HasSuffix(line, []byte("\r"))}
 	})
 }
 

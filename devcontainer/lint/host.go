@@ -391,6 +391,12 @@ func publishedPorts(v *rule.View) (out []rule.Finding) {
 			what = fmt.Sprintf("%q", r.Value)
 		case r.Notation == rights.Compose && !strings.Contains(r.Value, ":"):
 			continue // a port of the engine's choice
+		case r.Notation == rights.Option && onePort.MatchString(r.Value):
+			f := rule.AtRight(r, fmt.Sprintf("the engine chooses the port of the host that leads to %s, another one at each start", r.Value),
+				fmt.Sprintf("name the host's port, too: 127.0.0.1:%s:%[1]s; or use forwardPorts", strings.TrimSuffix(r.Value, "/tcp")))
+			f.Severity = diag.SeverityWarning
+			out = append(out, f)
+			continue
 		}
 		out = append(out, rule.AtRight(r, what+" is published on all addresses of the host", "use forwardPorts, or put 127.0.0.1: in front"))
 	}
@@ -404,6 +410,8 @@ func onHostsNetwork(networks []rights.Right, port rights.Right) bool {
 		return host && r.Name == "network" && r.Notation == port.Notation && r.Service == port.Service
 	})
 }
+
+var onePort = lazyregexp.New(`^\d+(/[a-z]+)?$`)
 
 var loopback = lazyregexp.New(`^(127\.[0-9.]+|\[::1\]|localhost):`)
 

@@ -126,6 +126,11 @@ func misplacedData(v *rule.View) (out []rule.Finding) {
 			if strings.HasPrefix(target, "/docker-entrypoint") && !strings.HasPrefix(target, "/docker-entrypoint-initdb.d") {
 				out = append(out, rule.AtCompose(n, fmt.Sprintf("the image reads no folder %s", target), "mount it at /docker-entrypoint-initdb.d"))
 			}
+			declared := v.Composed.Project.Root.Get("volumes").Get(m.source)
+			if m.named && target == "/docker-entrypoint-initdb.d" && declared != nil && declared.Kind != compose.Map {
+				out = append(out, rule.AtCompose(n, fmt.Sprintf("%s is a volume, which begins empty: the server runs no script of it", m.source),
+					fmt.Sprintf("mount a folder: ./%s:%s", m.source, target)))
+			}
 		}
 		if misplaced != nil && !right {
 			out = append(out, rule.AtCompose(misplaced, fmt.Sprintf("%s keeps its files in %s, so they are lost with the container", name, folder),

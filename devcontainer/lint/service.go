@@ -145,9 +145,11 @@ func asksAlone(name string) bool {
 	return slices.Contains(strings.Fields("sh bash ash dash zsh python python3 node irb iex erl julia ghci jshell R lua"), name)
 }
 
-// onlyInstall are programs by the words with which they only install something.
+// onlyInstall are programs by the words with which they only install or build something.
 var onlyInstall = map[string][]string{"npm": {"install", "ci", "i"}, "yarn": {"install"}, "pnpm": {"install", "i"}, "pip": {"install"},
-	"pip3": {"install"}, "bundle": {"install"}, "composer": {"install"}, "poetry": {"install"}, "go": {"mod", "build"}}
+	"pip3": {"install"}, "bundle": {"install"}, "composer": {"install"}, "poetry": {"install"}, "go": {"mod", "build"},
+	"colcon": {"build", "test"}, "catkin": {"build"}, "cargo": {"build", "fetch"}, "dotnet": {"build", "restore"}, "uv": {"sync"},
+	"mvn": {"install", "package", "compile"}, "cmake": {"--build"}}
 
 // isPrinter reports whether a word starts one of printers, and no program of the project that is called like one.
 func isPrinter(word string) bool {

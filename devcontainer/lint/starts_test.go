@@ -51,7 +51,7 @@ func claims(t *testing.T) (all []claim) {
 		add(w.name, rules, place, w.files, "")
 	}
 	for _, p := range slices.Concat(writtenPairs, writtenFresh, writtenDocker, writtenCompose, writtenJSON, writtenProject, writtenSteps,
-		writtenFacts, writtenStarts, writtenWords, writtenJudged, writtenSilent) {
+		writtenFacts, writtenStarts, writtenWords, writtenJudged, writtenSilent, writtenMeasured) {
 		if severity, want, _ := strings.Cut(p.want, " "); severity == "error" && p.wrong != "" {
 			rules, place, _ := strings.Cut(want, " ")
 			add(p.name, rules, place, p.wrong, p.right)

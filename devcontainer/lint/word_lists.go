@@ -147,7 +147,7 @@ func arrayCommand(v *rule.View, n *jsonc.Node) []rule.Finding {
 			"write the command as one string; what it sets ends with its shell")}
 	}
 	program, _, more := strings.Cut(line, " ")
-	severalLines := !strings.Contains(line, "/") &&
+	severalLines := !strings.Contains(program, "/") &&
 		slices.ContainsFunc(words[1:], func(w *jsonc.Node) bool { return strings.Contains(strings.TrimSpace(w.Text), " ") })
 	if more && (slices.Contains(shell.Shells, program) || severalLines) {
 		return []rule.Finding{v.AtValue(n, fmt.Sprintf("this starts one program, called %q", jsonc.Abbreviate(line)),
@@ -160,8 +160,28 @@ func arrayCommand(v *rule.View, n *jsonc.Node) []rule.Finding {
 				`write the command as one string, or as ["sh", "-c", "…"]`)}
 		}
 	}
+	if f := secondLine(v, words); f != nil {
+		return f
+	}
 	return wordsForAShell(v, words)
 }
+
+// secondLine reports a shell and a line for it behind the line of another: they are arguments of the first line, which takes none.
+func secondLine(v *rule.View, words []*jsonc.Node) []rule.Finding {
+	isShell := func(n int) bool {
+		return n+2 < len(words) && slices.Contains(shell.Shells, path.Base(words[n].Text)) && shellFlags.MatchString(words[n+1].Text)
+	}
+	if !isShell(0) || !isShell(3) || takesArguments.MatchString(words[2].Text) {
+		return nil
+	}
+	return []rule.Finding{v.AtValue(words[3], fmt.Sprintf("this does not run: %s runs its first line alone", words[0].Text),
+		`an array is one command; write one line with &&, or an object: {"NAME": […], "OTHER": […]}`)}
+}
+
+var (
+	shellFlags     = lazyregexp.New(`^-[a-z]*c$`)
+	takesArguments = lazyregexp.New(`\$\{?[0-9@*#]|\bshift\b`)
+)
 
 // wholeVariable matches a word that begins with a variable of a shell. The CLI replaces none of them.
 var wholeVariable = lazyregexp.New(`^(~|\$(HOME|USER|PWD|PATH|UID|\{(HOME|USER|PWD|PATH|UID)\}))(/|$)`)

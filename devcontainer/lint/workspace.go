@@ -13,6 +13,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/schema"
+	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
@@ -210,7 +211,8 @@ func aboveProject(v *rule.View, folder string) rule.Finding {
 }
 
 // emptyVolumeOpened reports a service that has a volume without a name, new and empty for each container, as all that it
-// mounts where the editor opens the project. The finding has no message when that is not so.
+// mounts where the editor opens the project; or one with a name, where a hook asks for files of the project. The finding has no
+// message when that is not so.
 func emptyVolumeOpened(v *rule.View, folder string) (f rule.Finding) {
 	filled := false
 	v.EachHookText(func(text string) { filled = filled || strings.Contains(text, "clone") })
@@ -221,13 +223,32 @@ func emptyVolumeOpened(v *rule.View, folder string) (f rule.Finding) {
 		if r.Mount.Target == "" || strings.Contains(r.Mount.Target, "$") || !meet(r.Mount.Target, folder) {
 			continue
 		}
-		if r.Mount.Type != "volume" || r.Mount.Source != "" || r.Key != "volumes" || path.Clean(r.Mount.Target) != path.Clean(folder) {
+		onceEmpty := r.Mount.Source == "" || v.Build == nil && rule.Once(v, "a hook asks for the project", hooksAskForProject)
+		if r.Mount.Type != "volume" || !onceEmpty || r.Key != "volumes" || path.Clean(r.Mount.Target) != path.Clean(folder) {
 			return rule.Finding{}
 		}
 		f = rule.AtRight(r, fmt.Sprintf("%s is a new, empty volume, and the editor opens it", r.Mount.Target),
 			fmt.Sprintf("mount the project there: - ..:%s", folder))
 	}
 	return f
+}
+
+// hooksAskForProject reports whether a hook inside the container names a script or a list of packages that the project has.
+func hooksAskForProject(v *rule.View) (asks bool) {
+	if v.Tree == nil {
+		return false
+	}
+	eachHook(v, func(property string, n *jsonc.Node) {
+		v.EachCommand(n, func(_ *jsonc.Node, cmd *shell.Command) {
+			script, _ := scriptOf(cmd)
+			for _, name := range []string{script, packageList(cmd)} {
+				full := path.Join(v.Home, name)
+				inside := name != "" && property != "initializeCommand" && !devcontainer.LeavesTree(full)
+				asks = asks || inside && v.Tree.Kind(full) == devcontainer.File
+			}
+		})
+	})
+	return asks
 }
 
 // bareImage reports whether the image is an official one that has no folder of a project's.

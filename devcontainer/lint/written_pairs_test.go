@@ -63,8 +63,6 @@ var writtenPairs = []pair{
 	{"user of a Feature on an image for dev containers", `SBX703`, "",
 		imaged("mcr.microsoft.com/devcontainers/base:bookworm", `, "remoteUser": "dev",
 		"features": {"ghcr.io/devcontainers/features/common-utils:2": {"username": "dev"}}`)},
-	{"user of an unknown image for dev containers", `SBX703`, "",
-		imaged("mcr.microsoft.com/devcontainers/universal:2", `, "remoteUser": "vscode"`)},
 	// Programs that are not there.
 	{"docker in a hook", `error SBX749 "docker`,
 		imaged("python:3.13-slim", `, "postCreateCommand": "docker compose up -d"`) + "\n-- compose.yaml --\n",
