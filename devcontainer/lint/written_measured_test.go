@@ -14,11 +14,14 @@ var writtenMeasured = []pair{
 	{"script behind a line for a start file", `error SBX318 "echo`,
 		imaged("debian:13", `, "postCreateCommand": "echo a >> ~/.bashrc && bash b.sh"`) + readme + packageJSON,
 		imaged("debian:13", `, "postCreateCommand": "echo a >> b.sh && bash b.sh"`) + readme + packageJSON},
-	{"script behind an archive for another folder", `error SBX318 "tar`,
-		imaged("debian:13", `, "postCreateCommand": "tar -x -f a.tar -C /tmp/a && bash b.sh"`) + readme + packageJSON + "-- a.tar --\n",
+	{"script behind an archive for another folder", `error SBX318 "mkdir`,
+		imaged("debian:13", `, "postCreateCommand": "mkdir /tmp/a && tar -c -f /tmp/a/b.tar README.md && tar -x -f /tmp/a/b.tar -C /tmp/a && `+
+			`bash b.sh"`) + readme + packageJSON,
 		imaged("debian:13", `, "postCreateCommand": "tar -x -f a.tar && bash b.sh"`) + readme + packageJSON + "-- a.tar --\n"},
 	{"script in a folder that is not there", `error SBX318 "./scripts`,
 		imaged("debian:13", `, "postCreateCommand": "./scripts/setup.sh"`) + readme + packageJSON,
+		imaged("debian:13", `, "postCreateCommand": "./scripts/setup.sh"`) + readme + packageJSON + "-- scripts/setup.sh --\n#!/bin/sh\n"},
+	{"script in the folder of a submodule", `SBX318`, "",
 		imaged("debian:13", `, "postCreateCommand": "./scripts/setup.sh"`) + readme + packageJSON + "-- .gitmodules --\n"},
 	// Arrays.
 	{"lines in an array, the first with a path", `warning SBX314 [`,
@@ -52,7 +55,7 @@ var writtenMeasured = []pair{
 	{"service that only builds", `error SBX326 colcon`,
 		composedAt("/w", "") + "services:\n  app:\n    image: debian:13\n    volumes: [\"..:/w\"]\n    command: colcon build --symlink-install\n",
 		composedAt("/w", "") + "services:\n  app:\n    image: debian:13\n    volumes: [\"..:/w\"]\n" +
-			"    command: sh -c 'colcon build && sleep infinity'\n"},
+			"    command: sh -c 'colcon build; sleep infinity'\n"},
 }
 
 func TestWrittenMeasured(t *testing.T) { testPairs(t, writtenMeasured) }
