@@ -121,18 +121,14 @@ func (b *broughtFiles) run(i *dockerfile.Instruction, c *instructions.RunCommand
 			b.made = append(b.made, b.place(i.Expand(m.Target), b.folder))
 		}
 	}
-	folder := b.folder
 	for _, cmd := range i.Commands {
+		if _, moves := cmd.Goes(); moves {
+			continue
+		}
+		folder := b.place(cmd.Folder, b.folder)
+		b.anything = b.anything || cmd.Folder == "" // it may write there
 		if b.anything || strings.Contains(folder, "$") {
 			return f
-		}
-		if cmd.Is("cd", "pushd") {
-			if words := cmd.Operands(); len(words) == 1 && words[0].Literal {
-				folder = b.place(words[0].Text, folder)
-			} else {
-				b.anything = true
-			}
-			continue
 		}
 		if looks := projectPrograms[cmd.Name()]; own && looks != nil && cmd.OnFailure != shell.Open {
 			if f = looks(b, cmd, folder); f.Message != "" {

@@ -186,12 +186,12 @@ func hiddenByMount(v *rule.View) (out []rule.Finding) {
 	folder := "/"
 	for _, i := range v.Build.Final.History() {
 		folder = workdirAfter(folder, i)
-		if i.Name != "RUN" || !targets[folder] || folder == "/" || strings.Contains(i.Source(), "cd ") {
+		if i.Name != "RUN" || !targets[folder] || folder == "/" {
 			continue
 		}
 		for _, cmd := range i.Commands {
 			made := madeHere(cmd)
-			if made == "" || cmd.OnFailure == shell.Open || strings.Count(text, made) > strings.Count(i.Source(), made) {
+			if made == "" || cmd.Folder != "." || cmd.OnFailure == shell.Open || strings.Count(text, made) > strings.Count(i.Source(), made) {
 				continue
 			}
 			kept := slices.ContainsFunc(all, func(r rights.Right) bool { return within(path.Clean(r.Mount.Target), path.Join(folder, made)) })

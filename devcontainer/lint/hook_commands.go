@@ -22,8 +22,7 @@ func clonedIntoProject(h *hookReading, cmd *shell.Command) rule.Finding {
 	words := cmd.Operands()
 	into := cmd.Is("git") && len(words) > 2 && words[0].Text == "clone" && words[len(words)-1].Text == "."
 	folder, known := workspaceOnHost(h.v)
-	_, moved := folderBefore(h, cmd)
-	here := known && !moved && h.inside() && h.v.Tree != nil
+	here := known && cmd.Folder == "." && h.inside() && h.v.Tree != nil
 	if !into || !here || len(h.v.Tree.List(folder)) == 0 {
 		return rule.Finding{}
 	}

@@ -83,7 +83,7 @@ func readOnlyProject(h *hookReading, cmd *shell.Command) rule.Finding {
 	own := rights.ParseMount(h.v.Root.Member("workspaceMount").TextOr(""))
 	folder := h.v.Root.Member("workspaceFolder").TextOr("")
 	opened := own.ReadOnly && !h.v.ByCompose() && own.Target != "" && path.Clean(folder) == path.Clean(own.Target)
-	there := h.inside() && h.node.Kind == jsonc.String && !strings.Contains(h.node.Text, "cd ")
+	there := h.inside() && h.node.Kind == jsonc.String && cmd.Folder == "."
 	if !opened || !there || !writesProject.MatchString(joinedWords(cmd)) {
 		return rule.Finding{}
 	}
@@ -102,7 +102,7 @@ func readOnlyProject(h *hookReading, cmd *shell.Command) rule.Finding {
 // bashInScript reports a script of the project that sh is given and that only bash understands, where sh is dash.
 func bashInScript(h *hookReading, cmd *shell.Command) rule.Finding {
 	name, byPath := scriptOf(cmd)
-	given := name != "" && !byPath && cmd.Is("sh", "dash") && !strings.Contains(h.node.Text, "cd ")
+	given := name != "" && !byPath && cmd.Is("sh", "dash") && cmd.Folder == "."
 	if !given || !h.inside() || h.v.Tree == nil || !isDash(h.v) {
 		return rule.Finding{}
 	}

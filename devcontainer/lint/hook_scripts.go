@@ -48,9 +48,9 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 			made, written = madeBefore, writtenBefore
 			defer func() { made, written = made || madeByScripts, written || writtenByScripts }()
 		}
-		folder, known := v.Home, true
+		start, known := v.Home, true
 		if property != "initializeCommand" {
-			folder, known = workspaceOnHost(v)
+			start, known = workspaceOnHost(v)
 		}
 		if !known {
 			return
@@ -62,13 +62,20 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 		chmod := false
 		v.EachCommand(n, func(_ *jsonc.Node, cmd *shell.Command) {
 			name, byPath := scriptOf(cmd)
-			if to := folderOf(cmd); to != "" && !written {
-				if folder = path.Join(folder, to); isMissing(v, folder) && cmd.OnFailure == shell.Ends && isProject(v) {
-					out = append(out, at(v, n, rule.Finding{Message: fmt.Sprintf("there is no folder %s", to),
-						Hint: "the hook starts in the folder that is opened"}))
+			folder, here := folderIn(start, cmd.Folder)
+			if to, moves := cmd.Goes(); moves {
+				if to, known := folderIn(start, to); known && !written {
+					if isMissing(v, to) && cmd.OnFailure == shell.Ends && isProject(v) {
+						out = append(out, at(v, n, rule.Finding{Message: fmt.Sprintf("there is no folder %s", cmd.Operands()[0].Text),
+							Hint: "the hook starts in the folder that is opened"}))
+					}
+					written = v.Tree.Kind(to) != devcontainer.Folder
+					made = made || written
 				}
-				written = v.Tree.Kind(folder) != devcontainer.Folder
-				made = made || written
+				return
+			}
+			if !here {
+				made, written = true, written || !makesNoFile(cmd)
 				return
 			}
 			if !written {
@@ -209,14 +216,13 @@ func wantedByCommand(v *rule.View, folder string, cmd *shell.Command) rule.Findi
 	return f
 }
 
-// folderOf returns the folder of the project that cd goes to, "" for none.
-func folderOf(cmd *shell.Command) string {
-	words := cmd.Operands()
-	if cmd.Words[0].Text != "cd" || len(words) != 1 || !words[0].Literal || path.IsAbs(words[0].Text) || strings.ContainsAny(words[0].Text,
-		"$~*-") {
-		return ""
+// folderIn returns the folder of the project that is named from the one where a hook starts; known is false for any other place.
+func folderIn(start, name string) (folder string, known bool) {
+	if name == "" || path.IsAbs(name) {
+		return start, false
 	}
-	return words[0].Text
+	folder = path.Join(start, name)
+	return folder, !devcontainer.LeavesTree(folder)
 }
 
 // scriptFile matches the files that interpreters besides shells are given.

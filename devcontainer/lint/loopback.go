@@ -134,7 +134,7 @@ func unheardInHooks(v *rule.View) []rule.Finding {
 				line = script
 			}
 			here := folder
-			if n.Kind == jsonc.String && strings.Contains(n.Text, "cd ") {
+			if cmd.Folder != "." {
 				here = ""
 			}
 			hint := heardInside(v, here, line, is)

@@ -75,11 +75,8 @@ func versionRefused(v *rule.View, folder, tool, from string, has baseimage.Numbe
 	}
 	c := choosy[at]
 	return hookMeanings(v, func(h *hookReading, cmd *shell.Command) (f rule.Finding) {
-		here := folder
-		if to, moved := folderBefore(h, cmd); moved {
-			here = path.Join(folder, to)
-		}
-		if !h.inside() || devcontainer.LeavesTree(here) || !c.line.MatchString(strings.ReplaceAll(joinedWords(cmd), "./", "")) {
+		here, known := folderIn(folder, cmd.Folder)
+		if !h.inside() || !known || !c.line.MatchString(strings.ReplaceAll(joinedWords(cmd), "./", "")) {
 			return f
 		}
 		d := rule.Once(v, "version in "+here, func(v *rule.View) demand {
@@ -99,28 +96,6 @@ func versionRefused(v *rule.View, folder, tool, from string, has baseimage.Numbe
 // languageNames are the languages as people write them.
 var languageNames = map[string]string{"go": "Go", "ruby": "Ruby", "python": "Python", "node": "Node.js", "dotnet": "the .NET SDK",
 	"java": "Java", "php": "PHP", "rust": "Rust", "elixir": "Elixir"}
-
-// farBack is as far as a text is searched for a change of the folder; behind that the folder is not known.
-const farBack = 4 << 10
-
-// folderBefore returns the folder to which a hook goes in front of a command with cd, when it does.
-func folderBefore(h *hookReading, cmd *shell.Command) (to string, moved bool) {
-	if h.node.Kind != jsonc.String {
-		return "", false
-	}
-	end := min(cmd.Start, len(h.node.Text))
-	before := h.node.Text[max(0, end-farBack):end]
-	at := strings.LastIndex(before, "cd ")
-	if at < 0 {
-		return "../..", end > farBack
-	}
-	to, _, _ = strings.Cut(before[at+3:], "&")
-	to, _, _ = strings.Cut(strings.TrimSpace(to), ";")
-	if to = strings.TrimSpace(to); path.IsAbs(to) || strings.ContainsAny(to, "$~*- ") {
-		return "../..", true // nowhere that is known
-	}
-	return to, true
-}
 
 // anotherVersion reports whether something may bring another version of a language than the image's.
 func anotherVersion(v *rule.View, tool, others string) bool {

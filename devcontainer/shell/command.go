@@ -35,6 +35,9 @@ type Command struct {
 	User string
 	// Wrapped is the program that runs it ("sudo", "env", "sh -c"); "" for none.
 	Wrapped string
+	// Folder is where it runs, by the cd in front of it that hold for it: a path from the folder in which the text
+	// starts, "." for that folder, an absolute path, or "" when that is not known.
+	Folder string
 	// OnFailure says what becomes of the text when the command fails.
 	OnFailure Outcome
 	name      string // what Name returns

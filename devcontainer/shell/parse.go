@@ -151,7 +151,7 @@ func parse(src string, lookup Lookup, scripts int, done *effort) (commands []*Co
 	if err != nil {
 		file = &syntax.File{Stmts: done.inFront(src)}
 	}
-	w := &walker{src: src, lookup: lookup, scripts: scripts, done: done, outcome: Ends, shifted: scripts > 0}
+	w := &walker{src: src, lookup: lookup, scripts: scripts, done: done, outcome: Ends, folder: ".", shifted: scripts > 0}
 	w.stmts(file.Stmts, nil)
 	if done.tooMuch() {
 		return nil, ErrTooMuch

@@ -156,3 +156,43 @@ func TestOperands(t *testing.T) {
 		}
 	}
 }
+
+// A cd holds for what comes behind it in the same process.
+func TestFolderOfACommand(t *testing.T) {
+	for src, want := range map[string]string{
+		"cd a && x; y":                                     "cd . x a y a",
+		"(cd a && x) && y":                                 "cd . x a y .",
+		"y $(cd a && x); z":                                "cd . x a y . z .",
+		"cd a | x; y":                                      "cd . x . y .",
+		"x | (cd a; y); z":                                 "x . cd . y a z .",
+		"cd a & x":                                         "cd . x .",
+		"cd a; cd ../b; pushd c; x; popd; y":               "cd . cd a pushd b x b/c popd b/c y ",
+		"cd /a && cd b && x":                               "cd . cd /a x /a/b",
+		"cd $A; x; cd b; y; cd /c; z":                      "cd . x  cd  y  cd  z /c",
+		"cd a || exit 1; x":                                "cd . exit  x a",
+		"x || cd a; y":                                     "x . cd . y ",
+		"[ -d a ] && cd a; x":                              "[ . cd . x ",
+		"if x; then cd a; y; else z; fi; u":                "x . cd . y a z . u ",
+		"for a in 1 2; do (cd a; x); done; y":              "cd . x a y .",
+		"for a in 1 2; do x; cd a; done; y":                "x  cd  y ",
+		"f() { cd a; x; }; y; f; z":                        "cd  x  y . f . z ",
+		"f() { x; }; f; z":                                 "x  f . z .",
+		"case $A in 1) cd a;; *) x;; esac; y":              "cd . x . y ",
+		`cd a; sh -c "x; cd b; y"; z`:                      "cd . sh a x a cd a y a/b z a",
+		`eval "cd a; x"; y`:                                "eval . cd . x a y ",
+		`su u -c "x"; su - u -c "y"; sudo sh -c "cd a"; z`: "su . x . su . y  sudo . sh . cd . z .",
+		"sudo -u u x; sudo -iu u y; env -C a z":            "sudo . x . sudo . y  env . z ",
+		"cd; x":                                            "cd . x ",
+		"cd -; x":                                          "cd . x ",
+		"cd a-b; x":                                        "cd . x a-b",
+	} {
+		list, err := shell.Parse(src, nil)
+		var got []string
+		for _, c := range list {
+			got = append(got, c.Name(), c.Folder)
+		}
+		if text := strings.Join(got, " "); err != nil || text != want {
+			t.Errorf("%q: %v\n got %q\nwant %q", src, err, text, want)
+		}
+	}
+}

@@ -16,10 +16,13 @@ type walker struct {
 	depth   int
 	found   []*Command
 	done    *effort
-	outcome Outcome         // of the commands that are walked
-	strict  bool            // "set -e" stands in front of them
-	defined map[string]bool // functions of the text
-	shifted bool            // $1 is no longer the first argument of the text, or may not be
+	outcome Outcome             // of the commands that are walked
+	strict  bool                // "set -e" stands in front of them
+	folder  string              // the Folder of the next command
+	moved   int                 // how often it was changed
+	loops   bool                // a loop is around
+	defined map[string]function // of the text
+	shifted bool                // $1 is no longer the first argument of the text, or may not be
 }
 
 // within begins a part of the text whose failure means at most that. It returns the outcome to go on with behind it.
@@ -80,6 +83,9 @@ func (w *walker) stmt(s *syntax.Stmt, stdin []*Command) []*Command {
 	if s.Negated || s.Background {
 		most = Open
 	}
+	if s.Background {
+		defer w.apart()()
+	}
 	behind := w.within(most)
 	out := w.command(s.Cmd, stdin)
 	w.outcome = behind
@@ -134,12 +140,14 @@ func (w *walker) command(cmd syntax.Command, stdin []*Command) []*Command {
 	case *syntax.BinaryCmd:
 		return w.binary(c, stdin)
 	case *syntax.Subshell:
+		defer w.apart()()
 		return w.stmts(c.Stmts, stdin)
 	case *syntax.Block:
 		return w.stmts(c.Stmts, stdin)
 	case *syntax.CaseClause:
 		return w.cases(c, stdin)
 	case *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.FuncDecl, *syntax.CoprocClause:
+		defer w.perhapsMoves(w.moved)
 		defer func(behind Outcome) { w.outcome = behind }(w.within(Open))
 		return w.perhaps(c, stdin)
 	case *syntax.TimeClause:
@@ -164,15 +172,34 @@ func (w *walker) command(cmd syntax.Command, stdin []*Command) []*Command {
 func (w *walker) binary(c *syntax.BinaryCmd, stdin []*Command) []*Command {
 	switch c.Op {
 	case syntax.Pipe, syntax.PipeAll:
+		defer w.apart()()
+		first := w.folder
 		behind := w.within(Unheard)
 		from := w.stmt(c.X, stdin)
-		w.outcome = behind
+		w.outcome, w.folder = behind, first
 		return w.stmt(c.Y, from)
 	case syntax.OrStmt:
 		defer func(behind Outcome) { w.outcome = behind }(w.within(Open))
-		return append(w.stmt(c.X, stdin), w.stmt(c.Y, stdin)...)
+		moved := w.moved
+		out := w.stmt(c.X, stdin)
+		after := w.folder
+		if w.moved != moved { // whether X, or a part of it, failed is not known
+			w.folder = ""
+		}
+		moved = w.moved
+		out = append(out, w.stmt(c.Y, stdin)...)
+		if w.folder = after; w.moved != moved {
+			w.folder = ""
+		}
+		return out
 	}
-	return append(w.stmt(c.X, stdin), w.stmt(c.Y, stdin)...)
+	out := w.stmt(c.X, stdin)
+	moved := w.moved
+	out = append(out, w.stmt(c.Y, stdin)...)
+	if w.moved != moved && isTest(c.X) {
+		w.folder = ""
+	}
+	return out
 }
 
 // perhaps walks a command that runs others under conditions.
@@ -181,27 +208,34 @@ func (w *walker) perhaps(cmd syntax.Command, stdin []*Command) (out []*Command) 
 	case *syntax.IfClause:
 		for ; c != nil; c = c.Else {
 			w.stmts(c.Cond, stdin)
+			first := w.folder
 			out = append(out, w.stmts(c.Then, stdin)...)
+			w.folder = first
 		}
 	case *syntax.WhileClause:
 		w.shifted = true
+		defer w.repeats(c)()
 		w.stmts(c.Cond, stdin)
 		return w.stmts(c.Do, stdin)
 	case *syntax.ForClause:
 		w.shifted = true
+		defer w.repeats(c)()
 		if iter, ok := c.Loop.(*syntax.WordIter); ok {
 			w.words(iter.Items)
 		}
 		return w.stmts(c.Do, stdin)
 	case *syntax.FuncDecl:
 		if w.defined == nil {
-			w.defined = map[string]bool{}
+			w.defined = map[string]function{}
 		}
-		w.defined[c.Name.Value] = true
-		defer func(behind bool) { w.shifted = behind }(w.shifted)
-		w.shifted = true // its own arguments
-		return w.stmt(c.Body, nil)
+		behind, first, moved := w.shifted, w.folder, w.moved
+		w.shifted, w.folder = true, "" // its own arguments, and wherever it is called
+		out = w.stmt(c.Body, nil)
+		w.defined[c.Name.Value] = function{moves: w.moved != moved}
+		w.shifted, w.folder, w.moved = behind, first, moved
+		return out
 	case *syntax.CoprocClause:
+		defer w.apart()()
 		return w.stmt(c.Stmt, stdin)
 	}
 	return out
@@ -215,7 +249,10 @@ func (w *walker) cases(c *syntax.CaseClause, stdin []*Command) (out []*Command) 
 		w.outcome = behind
 		return w.stmts(taken, stdin)
 	}
+	defer w.perhapsMoves(w.moved)
+	first := w.folder
 	for _, item := range c.Items {
+		w.folder = first
 		out = append(out, w.stmts(item.Stmts, stdin)...)
 	}
 	return out

@@ -9,7 +9,7 @@ import (
 
 // declare makes a command of export, declare, local and their like.
 func (w *walker) declare(c *syntax.DeclClause) {
-	out := &Command{Start: int(c.Pos().Offset()), End: int(c.End().Offset()), OnFailure: w.outcome,
+	out := &Command{Start: int(c.Pos().Offset()), End: int(c.End().Offset()), OnFailure: w.outcome, Folder: w.folder,
 		Words: []Word{{Text: c.Variant.Value, Literal: true, Start: int(c.Variant.Pos().Offset()), End: int(c.Variant.End().Offset())}}}
 	out.name = out.Words[0].Text
 	w.found = append(w.found, out)
@@ -48,9 +48,12 @@ func (w *walker) call(c *syntax.CallExpr, stdin []*Command) []*Command {
 		return nil
 	}
 	out := &Command{Words: words, Assigns: assigns, From: stdin, Start: int(c.Pos().Offset()), End: int(c.End().Offset()),
-		OnFailure: w.outcome}
-	if w.defined[words[0].Text] {
+		OnFailure: w.outcome, Folder: w.folder}
+	if f, ok := w.defined[words[0].Text]; ok {
 		out.OnFailure = Open
+		if f.moves {
+			w.folder = ""
+		}
 	}
 	w.shifted = w.shifted || setsArguments(words)
 	return w.unwrap(out)
@@ -110,6 +113,7 @@ func (w *walker) part(p syntax.WordPart, b *strings.Builder, out *Word, quoted b
 }
 
 func (w *walker) substitution(list []*syntax.Stmt, out *Word) {
+	defer w.apart()()
 	behind := w.within(Unheard)
 	out.Subs = append(out.Subs, w.stmts(list, nil)...)
 	w.outcome = behind

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -36,6 +37,11 @@ func (w *walker) unwrap(c *Command) []*Command {
 	w.depth++
 	defer func() { w.depth-- }()
 	name := c.Name()
+	if c.Wrapped == "" || c.Wrapped == "builtin" || c.Wrapped == "command" {
+		if to, moves := c.Goes(); moves {
+			w.folder, w.moved = to, w.moved+1
+		}
+	}
 	if valued, ok := wrappers[name]; ok {
 		if inner := behind(c, name, valued); inner != nil {
 			return append([]*Command{c}, w.unwrap(inner)...)
@@ -58,6 +64,9 @@ func (w *walker) unwrap(c *Command) []*Command {
 		w.adopt(in, c, script, user)
 	}
 	w.found = append(w.found, inner...)
+	if name == "eval" && slices.ContainsFunc(inner, func(in *Command) bool { _, moves := in.Goes(); return moves }) {
+		w.folder = ""
+	}
 	return append([]*Command{c}, inner...)
 }
 
@@ -97,12 +106,16 @@ func (w *walker) adopt(in, around *Command, script Word, user string) {
 		in.From = around.From
 	}
 	in.OnFailure = min(in.OnFailure, around.OnFailure)
+	in.Folder = from(around.Folder, in.Folder)
+	if around.Is("su", "runuser") && !path.IsAbs(in.Folder) && slices.ContainsFunc(around.Words, startsAtHome) {
+		in.Folder = ""
+	}
 }
 
 // behind returns the command that a wrapper runs, or nil.
 func behind(c *Command, name string, valued []string) *Command {
 	inner := &Command{From: c.From, Input: c.Input, Start: c.Start, End: c.End, User: c.User, Wrapped: name,
-		Assigns: slices.Clone(c.Assigns), OnFailure: c.OnFailure}
+		Assigns: slices.Clone(c.Assigns), OnFailure: c.OnFailure, Folder: c.Folder}
 	if _, asks := c.Flag("-v", "-V"); name == "xargs" || name == "chroot" || name == "command" && asks {
 		inner.OnFailure = Open
 	}
@@ -117,6 +130,12 @@ func behind(c *Command, name string, valued []string) *Command {
 		case word == "--":
 			continue
 		case len(word) > 1 && word[0] == '-':
+			if startsElsewhere(name, word) {
+				inner.Folder = ""
+			}
+			if name == "sudo" && word[1] != '-' && word[len(word)-1] == 'u' { // -Hu
+				word = "-u"
+			}
 			if !slices.Contains(valued, word) || i+1 == len(args) {
 				continue
 			}
