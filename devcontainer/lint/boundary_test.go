@@ -220,8 +220,8 @@ func TestVolumesFromAnotherService(t *testing.T) {
 		{"writable", "helper", "SBX806 helper"},
 		{"read-only", "helper:ro", ""},
 		{"over another", "between", "SBX806 between"},
-		{"in a circle", "circle", `SBX317 "/project"`},
-		{"nothing", "nobody", `SBX316 nobody; SBX317 "/project"`},
+		{"in a circle", "circle", `SBX317 agent`},
+		{"nothing", "nobody", `SBX317 agent; SBX316 nobody`},
 	} {
 		tree := sidecar()
 		tree[file] = strings.Replace(tree[file], "    volumes:\n      - \"..:/project\"\n      - \"./:/project/.devcontainer:ro\"\n",

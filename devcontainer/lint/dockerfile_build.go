@@ -12,9 +12,12 @@ import (
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/baseimage"
 	"github.com/org/claude-sandbox/devcontainer/budget"
+	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
+	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
@@ -25,6 +28,7 @@ func copiedMissing(v *rule.View) (out []rule.Finding) {
 		return nil
 	}
 	comparing := budget.New(maxCompared)
+	narrow := false // the context that is written lacks what the project's folder has
 	for _, i := range v.Build.Instructions() {
 		if run, ok := i.Command.(*instructions.RunCommand); ok {
 			for _, m := range instructions.GetMounts(run) {
@@ -57,21 +61,48 @@ func copiedMissing(v *rule.View) (out []rule.Finding) {
 			switch {
 			case strings.HasPrefix(path.Clean(name), ".."):
 				out = append(out, v.AtDockerfile(start, end, fmt.Sprintf("%s lies outside of the build's context", name),
-					"name a context that holds it, such as \"context\": \"..\", and the path from there"))
+					"COPY takes only files of the context: set a context that holds it, such as \"context\": \"..\", and write the path from there"))
 			case v.Tree.Kind(full) == devcontainer.Nothing && !devcontainer.HasEntry(v.Tree, full):
 				f := v.AtDockerfile(start, end, fmt.Sprintf("the build's context has no %s", name),
-					fmt.Sprintf("the context is the folder %s", shownFolder(v, context)))
+					fmt.Sprintf("COPY takes only files of the context, the folder %s", shownFolder(v, context)))
 				if path.IsAbs(name) {
-					f.Hint += ", in which all paths of COPY begin; COPY takes no files from elsewhere"
+					f.Hint += "; its paths begin there, with or without a / in front"
 				}
 				if above = context != v.Home && v.Tree.Kind(path.Join(v.Home, path.Clean("/"+name))) != devcontainer.Nothing; above {
-					f.Hint += fmt.Sprintf("; the project's folder has it: name that as the build's context, %s", contextOfProject(v))
+					f.Hint += fmt.Sprintf("; the project's folder has it: write %s for the build", contextOfProject(v))
+					if at := contextWritten(v); at.Doc != nil {
+						line, _ := v.Build.File.Doc.Position(start)
+						f.Place, f.Hint = at, "write "+contextOfProject(v)
+						f.Message = fmt.Sprintf("the build's context is the folder %s, which has no %s for the COPY in line %d of %s; "+
+							"the project's folder has it", shownFolder(v, context), name, line, path.Base(v.Build.File.Doc.File))
+						if narrow {
+							continue
+						}
+						narrow = true
+					}
 				}
 				out = append(out, f)
 			}
 		}
 	}
 	return out
+}
+
+// contextWritten is the place where the configuration, or the dev container's service, names the context of the build.
+func contextWritten(v *rule.View) rights.Place {
+	if v.ByCompose() {
+		build := v.Composed.Dev().Get("build")
+		if build != nil && build.Kind == compose.Scalar {
+			return rule.ComposePlace(build)
+		}
+		return rule.ComposePlace(build.Get("context"))
+	}
+	for _, n := range []*jsonc.Node{v.Root.Member("build").Member("context"), v.Root.Member("context")} {
+		if n != nil {
+			return v.AtValue(n, "", "").Place
+		}
+	}
+	return rights.Place{}
 }
 
 // contextOfProject is how the configuration, or the dev container's service, names the project's folder for the context of a build.

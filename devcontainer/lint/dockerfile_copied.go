@@ -95,7 +95,9 @@ func startRefused(v *rule.View, context string) rule.Finding {
 		f = rule.Finding{Message: fmt.Sprintf("%s never runs the CMD, so the container ends with the script", place),
 			Hint: `end the script with exec "$@"`, Severity: diag.SeverityWarning}
 	}
-	f.Place = start.Place
+	if f.Doc == nil {
+		f.Place = start.Place
+	}
 	return f
 }
 
@@ -188,7 +190,9 @@ func scriptsOfContext(v *rule.View, s *dockerfile.Stage, image baseimage.Image, 
 			}
 			modeSet := b.modeSet || changed > b.step || changes
 			if f := scriptRefused(v, path.Join(context, path.Clean("/"+b.from)), place, image, modeSet, reading); f.Message != "" {
-				f.Place = v.AtWord(cmd.Words[0], "", "").Place
+				if f.Doc == nil {
+					f.Place = v.AtWord(cmd.Words[0], "", "").Place
+				}
 				out = append(out, f)
 			}
 			delete(brought, place) // a mode that is set later makes it no worse
@@ -202,7 +206,8 @@ func scriptsOfContext(v *rule.View, s *dockerfile.Stage, image baseimage.Image, 
 	return out
 }
 
-// scriptRefused says why the kernel does not run a script, without its place; its message is "" when it does.
+// scriptRefused says why the kernel does not run a script; its message is "" when it does, and it has a place when the
+// script's own text is wrong.
 func scriptRefused(v *rule.View, full, place string, image baseimage.Image, modeSet bool, reading *budget.Budget) rule.Finding {
 	if reading.Spent() {
 		return rule.Finding{}
@@ -217,9 +222,9 @@ func scriptRefused(v *rule.View, full, place string, image baseimage.Image, mode
 	executable, known := devcontainer.Executable(v.Tree, full)
 	switch {
 	case strings.HasPrefix(line, "#!") && strings.HasSuffix(line, "\r"):
-		return rule.Finding{Message: fmt.Sprintf("%s has the line ends of Windows, and no program is called %q", place,
-			strings.TrimSpace(program)+`\r`),
-			Hint: "save it with LF, and keep it so with a line of .gitattributes: *.sh text eol=lf"}
+		return rule.Finding{Place: firstLineOf(v, full), Hint: withLF,
+			Message: fmt.Sprintf("%s gets the line ends of Windows (CRLF) of this script, and no program is called %q", place,
+				strings.TrimSpace(program)+`\r`)}
 	case program != "" && image.Lacks(program):
 		return rule.Finding{Message: fmt.Sprintf("%s wants %s, which the image lacks", place, program),
 			Hint:     "install it above, or begin the script with #!/bin/sh",

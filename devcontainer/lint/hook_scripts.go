@@ -103,7 +103,9 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 				}
 			}
 			if name != "" && !made && !asked {
-				if f := scriptFails(v, folder, name, byPath, chmod); f.Message != "" {
+				if f := scriptFails(v, folder, name, cmd, byPath, chmod); f.Doc != nil {
+					out = append(out, f)
+				} else if f.Message != "" {
 					out = append(out, at(v, n, f))
 				}
 			}
@@ -303,9 +305,9 @@ func setsPath(v *rule.View) bool {
 	return slices.ContainsFunc(v.Of(rights.Env, rights.SessionEnv), func(r rights.Right) bool { return r.Name == "PATH" })
 }
 
-// scriptFails says why a script does not run; its message is "" when it does. chmod says
-// that its mode may be another one by then.
-func scriptFails(v *rule.View, folder, name string, byPath, chmod bool) rule.Finding {
+// scriptFails says why the script of a command does not run; its message is "" when it does, and it has a place when the
+// script's own text is wrong. chmod says that its mode may be another one by then.
+func scriptFails(v *rule.View, folder, name string, cmd *shell.Command, byPath, chmod bool) rule.Finding {
 	full := path.Join(folder, name)
 	if devcontainer.LeavesTree(full) {
 		return rule.Finding{}
@@ -335,11 +337,12 @@ func scriptFails(v *rule.View, folder, name string, byPath, chmod bool) rule.Fin
 			hint = fmt.Sprintf("it is looked for from the folder that is opened: did you mean %s?", other)
 		}
 		return rule.Finding{Message: fmt.Sprintf("there is no script %s", name), Hint: hint}
-	case first.windows:
-		f := rule.Finding{Message: fmt.Sprintf("%s has the line ends of Windows", name),
-			Hint: "save it with LF, and keep it so with a line of .gitattributes: *.sh text eol=lf"}
-		if !byPath { // some commands survive that
-			f.Severity = diag.SeverityWarning
+	case first.windows && (byPath || cmd.Is(shell.Shells...)): // all other interpreters read them
+		f := rule.Finding{Message: name + " has the line ends of Windows (CRLF), which the shell takes for a part of its commands",
+			Hint: withLF, Place: firstLineOf(v, full), Severity: diag.SeverityWarning} // some commands survive that
+		if byPath {
+			f.Message = fmt.Sprintf("%s has the line ends of Windows (CRLF), so its first line asks for %q", name, first.asks)
+			f.Severity = diag.SeverityError
 		}
 		return f
 	case byPath && known && !executable && !chmod:
@@ -385,14 +388,16 @@ type scriptLine struct {
 	unread  bool   // it cannot be read
 	windows bool   // it names a program, and ends with CR LF
 	program string // that reads the script
+	asks    string // what its first line names, with arguments and the CR
 }
 
 func scriptLineOf(v *rule.View, full string) scriptLine {
 	return rule.Once(v, "first line of "+full, func(v *rule.View) scriptLine {
 		src, err := v.Tree.Read(full)
 		line, _, more := bytes.Cut(src, []byte("\n"))
+		asks, named := strings.CutPrefix(string(line), "#!")
 		return scriptLine{unread: err != nil, program: cmp.Or(dockerfile.Interpreter(src), "sh"),
-			windows: more && bytes.HasPrefix(line, []byte("#!")) && bytes.HasSuffix(line, []byte("\r"))}
+			windows: more && named && strings.HasSuffix(asks, "\r"), asks: strings.TrimLeft(asks, " ")}
 	})
 }
 
@@ -470,6 +475,19 @@ func attributesOfScripts(v *rule.View) (out []rule.Finding) {
 }
 
 var crlfScripts = lazyregexp.New(`(?m)^\*(\.sh)?[ \t]+([^#\n]*[ \t])?eol=crlf`)
+
+// withLF is the hint about a script with the line ends of Windows.
+const withLF = "save it with LF, and keep it so with a line of .gitattributes: *.sh text eol=lf"
+
+// firstLineOf is the place of a file's first line; it has no document when the file cannot be read.
+func firstLineOf(v *rule.View, full string) rights.Place {
+	doc := v.Readable(relativeTo(v, full))
+	if doc == nil {
+		return rights.Place{}
+	}
+	v.Also(doc)
+	return rights.Place{Doc: doc, End: len(firstLine(doc.Src))}
+}
 
 func firstLine(src []byte) string {
 	line, _, _ := strings.Cut(string(src), "\n")

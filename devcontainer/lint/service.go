@@ -56,8 +56,13 @@ func serviceEnds(v *rule.View) []rule.Finding {
 	if done {
 		why = "the CMD of its Dockerfile is soon done"
 	}
-	return asSureAs(image, v.AtValue(v.Root.Member("service"), fmt.Sprintf("the service %s ends at once: %s", dev.Name, why),
-		`add "overrideCommand": true, or to the service: command: sleep infinity`))
+	return asSureAs(image, atService(dev, fmt.Sprintf("the service %s ends at once: %s", dev.Name, why),
+		`add to the service: command: sleep infinity; or to devcontainer.json: "overrideCommand": true`))
+}
+
+// atService is a finding at the name of a service.
+func atService(s *compose.Service, message, hint string) rule.Finding {
+	return rule.Finding{Place: rights.Place{Doc: s.Doc, Start: s.Start, End: s.End}, Message: message, Hint: hint}
 }
 
 // onlyOfficialFeatures reports whether the configuration has no Feature but those whose entrypoints hand over to the command.

@@ -91,10 +91,10 @@ func openedMissing(v *rule.View, n *jsonc.Node, opened string) []rule.Finding {
 			return nil
 		}
 	}
-	f := v.AtValue(n, fmt.Sprintf("the project has no folder %s", strings.TrimPrefix(folder, v.Home+"/")),
+	f := v.AtValue(n, fmt.Sprintf("the project has no folder %s to open", strings.TrimPrefix(folder, v.Home+"/")),
 		"name a folder that is there, or add the folder to the repository")
 	if len(v.Of(rights.Hook)) > 0 { // which the engine would start in it
-		f.Message += ", and no hook starts"
+		f.Message += ", and no hook starts there"
 		f.Severity = diag.SeverityError
 	}
 	return []rule.Finding{f}
@@ -151,8 +151,14 @@ func serviceWithoutProject(v *rule.View, n *jsonc.Node, folder string) []rule.Fi
 	if above, _, named := strings.Cut(folder, "/"+basename); named && above != "" { // Compose does not know the variable
 		source, target = path.Join(source, ".."), above
 	}
-	return []rule.Finding{v.AtValue(n, fmt.Sprintf("the service %s mounts nothing at %s", dev.Name, folder),
-		fmt.Sprintf("add the project to its volumes: - %s:%s", filepath.ToSlash(source), target))}
+	for _, r := range v.ServiceMounts() {
+		if r.Mount.Type == "bind" && path.Join(v.Dir, path.Dir(v.Composed.First), r.Mount.Source) == path.Clean(v.Home) {
+			return []rule.Finding{v.AtValue(n, fmt.Sprintf("the service %s mounts the project at %s, and nothing at %s", dev.Name,
+				r.Mount.Target, folder), fmt.Sprintf(`write "workspaceFolder": %q`, r.Mount.Target))}
+		}
+	}
+	return []rule.Finding{atService(dev, fmt.Sprintf("the service %s does not mount the project at %s, the folder that the editor opens",
+		dev.Name, folder), fmt.Sprintf("add to its volumes: - %s:%s", filepath.ToSlash(source), target))}
 }
 
 // ownFolderOpened reports a service that has the configuration's folder where the editor opens the project: the paths
@@ -269,9 +275,13 @@ func workspaceUnopened(v *rule.View) []rule.Finding {
 		schema.Misspelt(v.Mismatches, v.Root, "workspaceFolder") {
 		return nil
 	}
-	f := v.AtValue(n, "workspaceMount says where the files are, and nothing opens that folder",
-		"add workspaceFolder with the target of the mount")
-	if m := rights.ParseMount(s); strings.HasPrefix(m.Target, "/") {
+	m := rights.ParseMount(s)
+	if m.Target == "" || meet(m.Target, "/workspaces/"+basename) {
+		return nil // the engine refuses it, or it is opened by default
+	}
+	f := v.AtValue(n, fmt.Sprintf("this brings the files to %s, but without workspaceFolder the editor opens /workspaces/%s", m.Target, basename),
+		fmt.Sprintf(`add "workspaceFolder": %q`, m.Target))
+	if strings.HasPrefix(m.Target, "/") {
 		f.Edits = v.Config.AddMember(v.Root, "workspaceFolder", jsonc.Quote(m.Target))
 	}
 	return []rule.Finding{f}

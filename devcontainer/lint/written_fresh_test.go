@@ -179,7 +179,7 @@ var writtenFresh = []pair{
 	// Programs that start scripts.
 	{"interpreter of a hook's script", `error SBX749 "./a.sh"`, imaged("debian:12", `, "postCreateCommand": "./a.sh"`) +
 		"\n-- a.sh --\n#!/usr/bin/env zsh\n", imaged("debian:12", `, "postCreateCommand": "./a.sh"`) + "\n-- a.sh --\n#!/bin/bash\n"},
-	{"first process with the line ends of Windows", `error SBX753 ENTRYPOINT`, ownCommand + "COPY run.sh /\nENTRYPOINT [\"/run.sh\"]\n" +
+	{"first process with the line ends of Windows", `error SBX753 #!/bin/sh`, ownCommand + "COPY run.sh /\nENTRYPOINT [\"/run.sh\"]\n" +
 		"-- .devcontainer/run.sh --\n#!/bin/sh\r\nexec sleep 9\n", ownCommand + "COPY run.sh /\nENTRYPOINT [\"/run.sh\"]\n" +
 		"-- .devcontainer/run.sh --\n#!/bin/sh\nexec sleep 9\n"},
 	{"first process that the CLI replaces", `SBX753`, "", strings.Replace(ownCommand, "false", "true", 1) +

@@ -41,20 +41,20 @@ var writtenJudged = []pair{
 		"FROM tooling AS base\nFROM base AS tooling\n"},
 	{"image as which its own stage is called", `SBX719`, "", "FROM base AS base\n"},
 	// What a service runs.
-	{"shell of an image for dev containers", `warning SBX326 "app"`,
+	{"shell of an image for dev containers", `warning SBX326 app:`,
 		`{"dockerComposeFile": "compose.yaml",` + "\n" + `"service": ` + "\n" + `"app", "workspaceFolder": "/w"}` +
 			"\n-- .devcontainer/compose.yaml --\n" + serving("mcr.microsoft.com/devcontainers/base:alpine-3.20", ""),
 		serving("mcr.microsoft.com/devcontainers/base:alpine-3.20", "    command: sleep infinity\n")},
-	{"shell besides official Features", `error SBX326 "app"`,
+	{"shell besides official Features", `error SBX326 app:`,
 		`{"dockerComposeFile": "compose.yaml", "features": {"ghcr.io/devcontainers/features/node:1": {}}, "workspaceFolder": "/w", "service":` +
 			"\n" + `"app"}` + "\n-- .devcontainer/compose.yaml --\n" + serving("debian:13", ""),
 		`{"dockerComposeFile": "compose.yaml", "features": {"ghcr.io/a/b/c:1": {}}, "workspaceFolder": "/w", "service":` +
 			"\n" + `"app"}` + "\n-- .devcontainer/compose.yaml --\n" + serving("debian:13", "")},
 	{"server of an image for dev containers", `SBX326`, "", serving("mcr.microsoft.com/devcontainers/php:8.3", "")},
-	{"shell of php", `error SBX326 "app"`,
+	{"shell of php", `error SBX326 app:`,
 		`{"dockerComposeFile": "compose.yaml", "workspaceFolder": "/w", "service":` + "\n" + `"app"}` +
 			"\n-- .devcontainer/compose.yaml --\n" + serving("php:8.3-cli", ""), serving("php:8.3-fpm", "")},
-	{"shell as the CMD of a Dockerfile", `error SBX326 "app"`,
+	{"shell as the CMD of a Dockerfile", `error SBX326 app:`,
 		`{"dockerComposeFile": "compose.yaml", "workspaceFolder": "/w", "service":` + "\n" + `"app"}` +
 			"\n-- .devcontainer/compose.yaml --\nservices:\n  app:\n    build: .\n    volumes: [\"..:/w\"]\n" +
 			"-- .devcontainer/Dockerfile --\nFROM debian:13\nCMD bash\n",
