@@ -182,9 +182,9 @@ func TestRefused(t *testing.T) {
 				"  c: {image: i, depends_on: [a]}\n", "c depends on a, which waits for it in turn"},
 		{"no circle", "services:\n  a: {image: i, depends_on: [b, c]}\n  b: {image: i, depends_on: [c]}\n  c: {image: i}\n", ""},
 		{"a protocol that is none", "services:\n  a: {image: i, ports: ['127.0.0.1:80:80/tpc']}\n",
-			`"127.0.0.1:80:80/tpc" is no port; write ADDRESS:HOST:CONTAINER/PROTOCOL, or less of it`},
+			`"127.0.0.1:80:80/tpc" is no port; write ADDRESS:HOST:CONTAINER/PROTOCOL; only CONTAINER is needed`},
 		{"an address and one port", "services:\n  a: {image: i, ports: ['127.0.0.1:80']}\n",
-			`"127.0.0.1:80" is no port; write ADDRESS:HOST:CONTAINER/PROTOCOL, or less of it`},
+			`"127.0.0.1:80" is no port; write ADDRESS:HOST:CONTAINER/PROTOCOL; only CONTAINER is needed`},
 		{"ports in all forms",
 			"services:\n  a: {image: i, ports: [1, '1-2', '80:80', '1-2:3-4', '127.0.0.1:8:8', '127.0.0.1::5', " +
 				"'127.0.0.1:5-6:5-6', '6:6/udp']}\n", ""},

@@ -106,7 +106,12 @@ func PortHint(text string) string {
 	if rest, named := strings.CutPrefix(text, "localhost:"); named && IsPort("127.0.0.1:"+rest) {
 		return "the address is a number: write 127.0.0.1:" + rest
 	}
-	return "write ADDRESS:HOST:CONTAINER/PROTOCOL, or less of it"
+	for _, protocol := range []string{"/tcp", "/udp"} {
+		if once := strings.ReplaceAll(text, protocol, "") + protocol; strings.Contains(text, protocol+":") && IsPort(once) {
+			return "the protocol stands at the end alone: write " + once
+		}
+	}
+	return "write ADDRESS:HOST:CONTAINER/PROTOCOL; only CONTAINER is needed"
 }
 
 // tooHigh reports whether a port in the short form has a number that no port has.

@@ -116,7 +116,7 @@ func putInHome(v *rule.View, i *dockerfile.Instruction) (out []rule.Finding) {
 		}
 		if startFiles.MatchString(to) && strings.HasPrefix(to, "/root/") {
 			start, end := i.Find(c.DestPath)
-			out = append(out, v.AtDockerfile(start, end, "%s works in the container, and reads no "+strings.ReplaceAll(to, "%", "%%"),
+			out = append(out, v.AtDockerfile(start, end, "the user %s works in the container, and reads no "+strings.ReplaceAll(to, "%", "%%"),
 				"copy it into the home folder of that user"))
 		}
 		return out
@@ -127,12 +127,13 @@ func putInHome(v *rule.View, i *dockerfile.Instruction) (out []rule.Finding) {
 		}
 		for _, w := range cmd.Files {
 			if startFiles.MatchString(w.Text) {
-				out = append(out, v.AtWord(w, "%s works in the container, and reads no start file of root's",
+				out = append(out, v.AtWord(w, "the user %s works in the container, and reads no start file of root",
 					"write into /etc/bash.bashrc, /etc/profile.d or the home folder of that user"))
 			}
 		}
 		if of := homelyOf(cmd, i); of.program != "" {
-			out = append(out, v.AtCommand(cmd, "the home folder of root gets "+of.what+", and %s works in the container", of.instead))
+			out = append(out, v.AtCommand(cmd,
+				"the home folder of root gets "+of.what+", and the user %s, who works in the container, has another home", of.instead))
 		}
 	}
 	return out

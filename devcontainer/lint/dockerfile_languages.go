@@ -142,7 +142,7 @@ func goRefuses(c *atStep) refusal {
 	switch {
 	case !remote || minor < 18:
 	case words[0].Text == "get":
-		return refusal{message: "go get works inside of a module alone, and there is no go.mod", hint: "write go install PACKAGE@latest"}
+		return refusal{message: "go get works only inside a module, and there is no go.mod", hint: "write go install PACKAGE@latest"}
 	case words[0].Text == "install" && !at:
 		return refusal{message: "outside of a module go install wants a version", hint: "write @latest, or a version, behind the package"}
 	}

@@ -122,7 +122,7 @@ func lostBy(cmd *shell.Command) (lost, instead string) {
 		}
 	case "service":
 		if len(operands) == 2 && slices.Contains([]string{"start", "restart"}, operands[1].Text) {
-			return operands[0].Text + " ends with this step", "start it in postStartCommand, or in the image's entrypoint"
+			return fmt.Sprintf("the service %s ends with this step", operands[0].Text), "start it in postStartCommand, or in the image's entrypoint"
 		}
 	}
 	return "", ""

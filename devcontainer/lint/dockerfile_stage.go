@@ -62,7 +62,7 @@ func belowUnknown(v *rule.View, s *dockerfile.Stage) (out []rule.Finding) {
 		switch c := i.Command.(type) {
 		case *instructions.WorkdirCommand:
 			top, _, _ := strings.Cut(c.Path, "/")
-			if f := find(i, c.Path, "%s lies below whichever folder the image has as WORKDIR"); f != nil && !cloned[top] {
+			if f := find(i, c.Path, "%s is a relative path, and nothing above says from which folder: the image decides"); f != nil && !cloned[top] {
 				out = append(out, *f)
 			}
 			return out
@@ -74,7 +74,7 @@ func belowUnknown(v *rule.View, s *dockerfile.Stage) (out []rule.Finding) {
 		if files == nil || len(out) > 0 || s.Base().Image == "scratch" {
 			continue
 		}
-		if f := find(i, files.DestPath, "%s lies in whichever folder the image has as WORKDIR"); f != nil {
+		if f := find(i, files.DestPath, "%s is a relative path, and no WORKDIR above says from which folder: the image decides"); f != nil {
 			f.Severity, f.Hint = diag.SeverityNote, "write WORKDIR above it, or the whole path"
 			out = append(out, *f)
 		}
@@ -233,7 +233,7 @@ func selfReferences(v *rule.View) (out []rule.Finding) {
 							start, end := i.FindBehind(at, kv.Value)
 							at = end
 							out = append(out, v.AtDockerfile(start, end,
-								fmt.Sprintf("%s has its value from before here, not the one that this ENV sets", name),
+								fmt.Sprintf("$%s is its old value here: one ENV reads its variables before it sets any", name),
 								fmt.Sprintf("write ENV %s=… as an instruction of its own in front", name)))
 						}
 					}
@@ -429,7 +429,7 @@ func buildChecks(v *rule.View) (out []rule.Finding) {
 	}
 	for _, w := range v.Build.File.Warnings {
 		out = append(out, v.AtDockerfile(w.Start, w.End, fmt.Sprintf("%s (%s)", w.Message, w.Check),
-			fmt.Sprintf("# check=skip=%s at the top of the file ends it, in builds as well", w.Check)))
+			fmt.Sprintf("correct it; to silence it in builds as well, write at the top of the file: # check=skip=%s", w.Check)))
 	}
 	return out
 }

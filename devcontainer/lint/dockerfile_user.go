@@ -246,9 +246,9 @@ func imageUserMissing(v *rule.View) []rule.Finding {
 	if n == nil || has(n.Text) {
 		return nil
 	}
-	hint := "leave it out; the image has root"
+	hint := "leave it out, for root"
 	if of.User != "" {
-		hint = fmt.Sprintf("the image has the user %s", of.User)
+		hint = fmt.Sprintf("write %s, the user of this image", of.User)
 	}
 	for _, m := range v.Root.Member("features").Fields() {
 		name, official := strings.CutPrefix(strings.ToLower(m.Name), officialNamespace+"/common-utils")
@@ -259,7 +259,8 @@ func imageUserMissing(v *rule.View) []rule.Finding {
 		}
 	}
 	f := v.AtValue(n, fmt.Sprintf("%s has no user %q", image, n.Text),
-		hint+", and the Feature ghcr.io/devcontainers/features/common-utils creates others").Offering(otherUser(v, n, of.User))
+		fmt.Sprintf(`%s; or let the Feature ghcr.io/devcontainers/features/common-utils create it: {"username": %q}`, hint,
+			n.Text)).Offering(otherUser(v, n, of.User))
 	f.Severity = severity
 	return []rule.Finding{f}
 }
@@ -479,6 +480,11 @@ func wideRule(cmd *shell.Command) (shell.Word, bool) {
 	return shell.Word{}, false
 }
 
+func engineGroupJoined(v *rule.View, w shell.Word) rule.Finding {
+	return v.AtWord(w, "this group may tell the container engine to do anything, as root",
+		"leave it out; reach services through the network instead")
+}
+
 // engineGroup reports what lets the user talk to an engine.
 func engineGroup(v *rule.View) (out []rule.Finding) {
 	engines := []string{"docker", "containerd", "podman"}
@@ -489,12 +495,12 @@ func engineGroup(v *rule.View) (out []rule.Finding) {
 		switch {
 		case cmd.Is("usermod", "useradd"):
 			if w, ok := cmd.Value("-aG", "-G", "--groups", "-Ga", "-a -G"); ok && groups(w.Text) {
-				out = append(out, v.AtWord(w, "the user joins the engine's group", "leave it out; reach services through the network instead"))
+				out = append(out, engineGroupJoined(v, w))
 			}
 		case cmd.Is("gpasswd", "adduser", "addgroup"):
 			words := cmd.Operands()
 			if n := len(words); n > 1 && (groups(words[n-1].Text) || cmd.Is("gpasswd") && groups(words[n-1].Text)) {
-				out = append(out, v.AtWord(words[n-1], "the user joins the engine's group", "leave it out; reach services through the network instead"))
+				out = append(out, engineGroupJoined(v, words[n-1]))
 			}
 		case cmd.Is("chmod", "chown", "setfacl"):
 			for _, w := range cmd.Operands() {

@@ -394,7 +394,12 @@ func codespacesUnread(v *rule.View, all *jsonc.Node) (out []rule.Finding) {
 	}
 	repositories := all.Member("repositories")
 	if repositories != nil && repositories.Kind != jsonc.Object {
-		return append(out, v.AtValue(repositories, "repositories is an object", `write {"OWNER/NAME": {"permissions": {"contents": "read"}}}`))
+		name := "OWNER/NAME"
+		if list := rights.Texts(repositories); len(list) > 0 && repositoryName.MatchString(list[0].Text) {
+			name = list[0].Text
+		}
+		return append(out, v.AtValue(repositories, "Codespaces wants an object here: each repository by its name, with the permissions it gets",
+			fmt.Sprintf(`write {%q: {"permissions": {"contents": "read"}}}`, name)))
 	}
 	for _, m := range repositories.Fields() {
 		granted := m.Value.Member("permissions")

@@ -49,8 +49,8 @@ func featureMistakes(v *rule.View) (out []rule.Finding) {
 	for _, m := range list {
 		for _, pair := range exclusive {
 			if versionless(m.Name) == pair[1] && named[pair[0]] {
-				out = append(out, v.AtName(m, "docker-in-docker and docker-outside-of-docker install the same program for two engines",
-					"keep one of them"))
+				out = append(out, v.AtName(m, "docker-in-docker and docker-outside-of-docker both say which engine the command docker reaches",
+					"keep docker-in-docker for an engine inside the container, or docker-outside-of-docker for that of the host"))
 			}
 		}
 	}

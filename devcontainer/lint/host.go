@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
@@ -82,8 +83,8 @@ func privileged(v *rule.View) (out []rule.Finding) {
 			out = append(out, rule.AtRight(r, r.Name+" runs with all capabilities and all devices of the host", "remove it"))
 			continue
 		}
-		out = append(out, rule.AtRight(r, "a privileged container is no border: it owns the host's devices and kernel",
-			"remove it and add the one capability that is needed"))
+		out = append(out, rule.AtRight(r, "a privileged container is not isolated: it reaches the host's devices and can change its kernel",
+			"remove it, and add the one capability that is needed"))
 	}
 	return out
 }
@@ -379,16 +380,14 @@ func publishedPorts(v *rule.View) (out []rule.Finding) {
 	networks := v.Of(rights.Namespace)
 	for _, r := range shown(v, rights.Port) {
 		if onHostsNetwork(networks, r) {
-			out = append(out, rule.AtRight(r, "the engine publishes no port of a container with the host's network", "leave one of them out"))
+			out = append(out, rule.AtRight(r, "the engine publishes no port of a container that uses the host's network",
+				"leave the port out: the host reaches servers of this container at their own ports"))
 			continue
 		}
 		if r.Name == "number" || !onAllAddresses(r.Value) || r.Next {
 			continue
 		}
-		what := "the port"
 		switch {
-		case r.Notation == rights.Property:
-			what = fmt.Sprintf("%q", r.Value)
 		case r.Notation == rights.Compose && !strings.Contains(r.Value, ":"):
 			continue // a port of the engine's choice
 		case r.Notation == rights.Option && onePort.MatchString(r.Value):
@@ -398,7 +397,11 @@ func publishedPorts(v *rule.View) (out []rule.Finding) {
 			out = append(out, f)
 			continue
 		}
-		out = append(out, rule.AtRight(r, what+" is published on all addresses of the host", "use forwardPorts, or put 127.0.0.1: in front"))
+		if !strings.Contains(r.Value, "=") && !compose.IsPort(r.Value) {
+			continue // the engine refuses it, which other rules say
+		}
+		out = append(out, rule.AtRight(r, fmt.Sprintf("the port %s is published on all addresses of the host, where other machines reach it",
+			r.Value), "use forwardPorts, or put 127.0.0.1: in front"))
 	}
 	return out
 }

@@ -65,7 +65,8 @@ func pathForVolume(v *rule.View, r rights.Right) rule.Finding {
 	if r.Notation != rights.Property || !written || !ofTheHost(source) || v.ByCompose() {
 		return rule.Finding{}
 	}
-	return rule.AtRight(r, fmt.Sprintf("no volume has a path for its name: %s", source), "write type=bind for a folder of the host")
+	return rule.AtRight(r, fmt.Sprintf("the engine refuses %s as the name of a volume", source),
+		"write type=bind to mount this folder of the host")
 }
 
 // onTheWorkspace reports a second mount at the place of the project, which the engine refuses.

@@ -216,7 +216,8 @@ func mountText(text string) (message, hint string) {
 	case kind == "tmpfs" && rights.ParseMount(plain).Source != "":
 		return "the engine refuses a tmpfs with a source", "leave source out: nothing of the host is mounted"
 	case !hasType && ofTheHost(source):
-		return "without a type this is a volume, and no volume has a path for its name", "add type=bind"
+		return fmt.Sprintf("a mount without a type is a volume, and the engine refuses %s as the name of one", source),
+			"add type=bind to mount this folder of the host"
 	}
 	return "", ""
 }

@@ -94,7 +94,7 @@ func inspectableSecrets(v *rule.View) (out []rule.Finding) {
 		if key := keyIn(v, r); key != "" {
 			what, hint = key, "take it out: the agent needs no key that goes with its requests"
 		}
-		out = append(out, rule.AtRight(r, what+" of the host becomes part of the container, where inspect shows it", hint))
+		out = append(out, rule.AtRight(r, what+" of the host becomes part of the container, where docker inspect shows it", hint))
 	}
 	return out
 }

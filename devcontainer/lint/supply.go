@@ -28,7 +28,7 @@ func unpinnedMessage(image string) string {
 }
 
 func newestMessage(image string) string {
-	return fmt.Sprintf("the image %s is the newest at the time of the build", strings.TrimSuffix(image, ":latest"))
+	return fmt.Sprintf("the image %s names no version, so it changes as new ones are published", strings.TrimSuffix(image, ":latest"))
 }
 
 func hintVersion(image string) string {
@@ -81,7 +81,7 @@ func floatingFeatures(v *rule.View) (out []rule.Finding) {
 	for _, m := range namedFeatures(v) {
 		_, tag, digest := rights.SplitImage(m.Name)
 		if rights.SourceOf(m.Name) == rights.RegistryFeature && digest == "" && !exactVersion.MatchString(tag) && !locked(v, m.Name) {
-			out = append(out, v.AtName(m, fmt.Sprintf("the Feature %s is the newest of its kind at each build", m.Name),
+			out = append(out, v.AtName(m, fmt.Sprintf("each build takes the newest version of the Feature %s", m.Name),
 				"name a whole version or a digest, or keep a devcontainer-lock.json"))
 		}
 	}

@@ -25,7 +25,7 @@ var (
 func (c *comparison) config() {
 	root := c.root
 	if len(root.Members) == 0 {
-		c.missing(root, "SBX205", "no image, build or dockerComposeFile", "say what the container is made from")
+		c.missing(root, "SBX205", "nothing says what the container is made from", "add image, build or dockerComposeFile")
 		return
 	}
 	image, build := root.Member("image"), root.Member("build")
@@ -57,7 +57,7 @@ func (c *comparison) config() {
 	default:
 		c.topLevel(everyKind, nil, "")
 		if !c.misspelt(root, "image", "build", "dockerFile", "dockerComposeFile") {
-			c.missing(root, "SBX205", "no image, build or dockerComposeFile", "say what the container is made from")
+			c.missing(root, "SBX205", "nothing says what the container is made from", "add image, build or dockerComposeFile")
 		}
 	}
 }

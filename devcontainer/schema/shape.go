@@ -29,7 +29,7 @@ type shape struct {
 	enum    []string         // of a string
 	pattern *regexp.Regexp   // of a string
 	example string           // for a pattern's hint
-	form    string           // for the hint of names
+	form    string           // for the hint of names, and behind example
 	min     int              // of an integer; math.MinInt = no limit
 	max     int              // of an integer; 0 = no limit
 	integer bool
@@ -47,7 +47,8 @@ var (
 		what: "a string, an array of strings or an object of those", items: &text, rest: &oneMany}
 	size = shape{kinds: []jsonc.Kind{jsonc.String}, what: "a string", pattern: regexp.MustCompile(`^\d+([tgmk]b)?$`), example: `"8gb"`}
 	port = shape{kinds: []jsonc.Kind{jsonc.Number, jsonc.String}, what: "a port or \"host:port\"", integer: true, max: 65535,
-		pattern: regexp.MustCompile(`^[a-z0-9-]+:\d{1,5}$`), example: `3000 or "db:5432"`}
+		pattern: regexp.MustCompile(`^[a-z0-9-]+:\d{1,5}$`), example: `3000 or "db:5432"`,
+		form: "; a host's name has small letters, digits and - here, no underscore"}
 	appPort = shape{kinds: []jsonc.Kind{jsonc.Number, jsonc.String}, what: "a port or a string", integer: true, min: math.MinInt}
 )
 
@@ -165,7 +166,7 @@ func (c *comparison) check(n *jsonc.Node, s shape) {
 			c.at(n, "SBX203", fmt.Sprintf("%s cannot be %q", n.Where(), n.Text), DidYouMean(n.Text, s.enum))
 		}
 		if s.pattern != nil && !s.pattern.MatchString(n.Text) {
-			c.at(n, "SBX203", fmt.Sprintf("%s cannot be %q", n.Where(), n.Text), "write it like "+s.example)
+			c.at(n, "SBX203", fmt.Sprintf("%s cannot be %q", n.Where(), n.Text), "write it like "+s.example+s.form)
 		}
 	case jsonc.Number:
 		if !s.integer {
