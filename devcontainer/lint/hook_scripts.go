@@ -60,15 +60,17 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 			return
 		}
 		chmod := false
+		add := func(f rule.Finding) {
+			if f.Message != "" {
+				out = append(out, at(v, n, f))
+			}
+		}
 		v.EachCommand(n, func(_ *jsonc.Node, cmd *shell.Command) {
 			name, byPath := scriptOf(cmd)
 			folder, here := folderIn(start, cmd.Folder)
 			if to, moves := cmd.Goes(); moves {
 				if to, known := folderIn(start, to); known && !written {
-					if isMissing(v, to) && cmd.OnFailure == shell.Ends && isProject(v) {
-						out = append(out, at(v, n, rule.Finding{Message: fmt.Sprintf("there is no folder %s", cmd.Operands()[0].Text),
-							Hint: "the hook starts in the folder that is opened"}))
-					}
+					add(folderMissing(v, to, cmd))
 					written = v.Tree.Kind(to) != devcontainer.Folder
 					made = made || written
 				}
@@ -84,29 +86,18 @@ func hookScripts(v *rule.View) (out []rule.Finding) {
 				}
 			}
 			inside := property != "initializeCommand"
-			if f := notInPath(v, folder, cmd); f.Message != "" && inside && !written && !strings.Contains(n.Text, "PATH") {
-				out = append(out, at(v, n, f))
-			}
-			if f := atRoot(v, cmd); f.Message != "" && inside && !written {
-				out = append(out, at(v, n, f))
+			if inside && !written {
+				if !strings.Contains(n.Text, "PATH") {
+					add(notInPath(v, folder, cmd))
+				}
+				add(atRoot(v, cmd))
 			}
 			quiet := name != "" && scriptMakesNoFile(v, path.Join(folder, name)) || v.IsScript(n) && makesNoFile(cmd)
 			written = written || !makesNoFile(cmd) && !quiet
-			asked := cmd.OnFailure == shell.Open // it may not run at all
-			if list := packageList(cmd); list != "" && !made && !asked {
-				f := listMissing(v, path.Join(folder, list), list)
-				if f.Message == "" && inside {
-					f = listAbove(v, folder, list)
-				}
-				if f.Message != "" {
-					out = append(out, at(v, n, f))
-				}
-			}
-			if name != "" && !made && !asked {
-				if f := scriptFails(v, folder, name, cmd, byPath, chmod); f.Doc != nil {
-					out = append(out, f)
-				} else if f.Message != "" {
-					out = append(out, at(v, n, f))
+			if !made && cmd.OnFailure != shell.Open { // otherwise it may not run at all
+				add(packagesMissing(v, folder, cmd, inside))
+				if name != "" {
+					add(scriptFails(v, folder, name, cmd, byPath, chmod))
 				}
 			}
 			chmod = chmod || cmd.Is("chmod", "find", "xargs")
@@ -225,6 +216,15 @@ func folderIn(start, name string) (folder string, known bool) {
 	}
 	folder = path.Join(start, name)
 	return folder, !devcontainer.LeavesTree(folder)
+}
+
+// folderMissing reports a cd to a folder that is not there.
+func folderMissing(v *rule.View, to string, cmd *shell.Command) rule.Finding {
+	if !isMissing(v, to) || cmd.OnFailure != shell.Ends || !isProject(v) {
+		return rule.Finding{}
+	}
+	return rule.Finding{Message: fmt.Sprintf("there is no folder %s", cmd.Operands()[0].Text),
+		Hint: "the hook starts in the folder that is opened"}
 }
 
 // scriptFile matches the files that interpreters besides shells are given.
@@ -399,6 +399,18 @@ func scriptLineOf(v *rule.View, full string) scriptLine {
 		return scriptLine{unread: err != nil, program: cmp.Or(dockerfile.Interpreter(src), "sh"),
 			windows: more && named && strings.HasSuffix(asks, "\r"), asks: strings.TrimLeft(asks, " ")}
 	})
+}
+
+// packagesMissing reports a file of packages that a command reads and that is not there.
+func packagesMissing(v *rule.View, folder string, cmd *shell.Command, inside bool) (f rule.Finding) {
+	list := packageList(cmd)
+	if list == "" {
+		return f
+	}
+	if f = listMissing(v, path.Join(folder, list), list); f.Message == "" && inside {
+		f = listAbove(v, folder, list)
+	}
+	return f
 }
 
 // listMissing says that a file of packages is not there; its message is "" when it is.

@@ -188,8 +188,10 @@ func hookSyntax(v *rule.View) (out []rule.Finding) {
 	return append(out, hookMeanings(v, bashInScript)...)
 }
 
-// at puts a finding at a value.
+// at puts a finding without a place at a value.
 func at(v *rule.View, n *jsonc.Node, f rule.Finding) rule.Finding {
-	f.Place = v.AtValue(n, "", "").Place
+	if f.Doc == nil {
+		f.Place = v.AtValue(n, "", "").Place
+	}
 	return f
 }

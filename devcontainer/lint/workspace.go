@@ -279,8 +279,8 @@ func workspaceUnopened(v *rule.View) []rule.Finding {
 	if m.Target == "" || meet(m.Target, "/workspaces/"+basename) {
 		return nil // the engine refuses it, or it is opened by default
 	}
-	f := v.AtValue(n, fmt.Sprintf("this brings the files to %s, but without workspaceFolder the editor opens /workspaces/%s", m.Target, basename),
-		fmt.Sprintf(`add "workspaceFolder": %q`, m.Target))
+	f := v.AtValue(n, fmt.Sprintf("this brings the files to %s, but without workspaceFolder the editor opens /workspaces/%s",
+		m.Target, basename), fmt.Sprintf(`add "workspaceFolder": %q`, m.Target))
 	if strings.HasPrefix(m.Target, "/") {
 		f.Edits = v.Config.AddMember(v.Root, "workspaceFolder", jsonc.Quote(m.Target))
 	}
