@@ -128,7 +128,7 @@ var bySource = map[string]string{
 	"version of another system":                    "docker-library/official-images library/alpine",
 	"release that is none":                         "docker-library/official-images library/ubuntu",
 	"apt-get on Alpine":                            "alpinelinux/aports scripts/mkimg.minirootfs.sh",
-	"apt-get on Fedora":                            "not read: pagure.io/fedora-kickstarts fedora-container-base.ks",
+	"apt-get on Fedora":                            "fedora-kickstarts fedora-container-base.ks: of package managers it has dnf alone",
 	"apt-get on Rocky":                             "rocky-linux/kickstarts Rocky-9-Container-Base.ks",
 	"make on Alpine":                               "docker-library/golang Dockerfile-linux.template: only ca-certificates come to Alpine",
 	"number 1000 on Alpine's node":                 "nodejs/docker-node Dockerfile-alpine.template; busybox loginutils/adduser.c",
@@ -139,7 +139,7 @@ var bySource = map[string]string{
 	"conda activate in a step":                     "conda/conda conda/shell/etc/profile.d/conda.sh: activate is its function",
 	"sdk in a hook":                                "devcontainers/features src/java/install.sh",
 	// Packages from indexes that these machines do not reach.
-	"option of a newer pip":      "not read: pypa/pip NEWS.rst: --break-system-packages since 23.0.1; Ubuntu 22.04 has 22.0.2",
+	"option of a newer pip":      "pypa/pip NEWS.rst: --break-system-packages since 23.0.1; Ubuntu 22.04 has 22.0.2",
 	"uv without an environment":  "uv 0.6.14 itself, by hand: No virtual environment found",
 	"newest npm":                 "npm 12.2.2 on Node.js 20.20.2 itself, by hand: Unsupported engine",
 	"two tools of uv":            "uv 0.6.14 itself, by hand: unexpected argument 'black' found",
