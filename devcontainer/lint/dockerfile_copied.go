@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 
@@ -57,9 +58,10 @@ func startRefused(v *rule.View, context string) rule.Finding {
 	if !own || !runs || start.Next || v.Build.Final == nil || v.HasFeatures() {
 		return rule.Finding{}
 	}
-	place, from, modeSet := path.Clean(start.Words[0]), "", false
+	place, from, modeSet, folder := path.Clean(start.Words[0]), "", false, "/"
 	for _, i := range v.Build.Final.History() {
-		if name, brings := placesOf(i)[place]; brings {
+		folder = workdirAfter(folder, i)
+		if name, _ := under(placesOf(v, context, folder, i), place); name != "" && v.Tree.Kind(name) == devcontainer.File {
 			from, modeSet = name, strings.Contains(i.Source(), "--chmod")
 			continue
 		}
@@ -72,16 +74,15 @@ func startRefused(v *rule.View, context string) rule.Finding {
 	if from == "" {
 		return startMissing(v, start, place)
 	}
-	full := path.Join(context, path.Clean("/"+from))
 	image, _ := baseimage.Of(v.BaseImage())
-	src, err := v.Tree.Read(full)
+	src, err := v.Tree.Read(from)
 	program := dockerfile.Interpreter(src)
 	if err != nil || slices.ContainsFunc(v.Build.Final.History(), func(i *dockerfile.Instruction) bool {
 		return i.Name == "RUN" && strings.Contains(i.Source(), program)
 	}) {
 		image = baseimage.Image{} // a step may install it
 	}
-	f := scriptRefused(v, full, place, image, modeSet, nil)
+	f := scriptRefused(v, from, place, image, modeSet, nil)
 	text := string(src)
 	binary := strings.Contains(text, "\x00") || strings.HasPrefix(text, "\x7f")
 	if f.Message == "" && text != "" && !binary && !strings.HasPrefix(text, "#!") {
@@ -129,13 +130,12 @@ func startMissing(v *rule.View, start rights.Right, place string) rule.Finding {
 		Hint: "copy it into the image"}
 }
 
-// placesOf returns where a COPY or an ADD of single files of the context puts each, with its
-// name there: absolute places alone.
-func placesOf(i *dockerfile.Instruction) map[string]string {
+// placesOf returns what a COPY or an ADD brings from the context, by its place: files, and folders for what is in them. folder is WORKDIR.
+func placesOf(v *rule.View, context, folder string, i *dockerfile.Instruction) map[string]string {
 	var brings instructions.SourcesAndDest
 	switch c := i.Command.(type) {
 	case *instructions.CopyCommand:
-		if c.From != "" {
+		if c.From != "" || c.Parents || len(c.ExcludePatterns) > 0 {
 			return nil
 		}
 		brings = c.SourcesAndDest
@@ -143,18 +143,33 @@ func placesOf(i *dockerfile.Instruction) map[string]string {
 		brings = c.SourcesAndDest
 	}
 	out := map[string]string{}
-	to := i.Expand(brings.DestPath)
+	to := placeFrom(folder, i, brings.DestPath)
+	into := strings.HasSuffix(i.Expand(brings.DestPath), "/") || to == folder || len(brings.SourcePaths) > 1
 	for _, written := range brings.SourcePaths {
-		from := i.Expand(written)
-		place := to
-		if strings.HasSuffix(to, "/") || len(brings.SourcePaths) > 1 {
-			place = path.Join(to, path.Base(from))
+		name := i.Expand(written)
+		if strings.ContainsAny(name+to, "$*?[<:") {
+			continue
 		}
-		if path.IsAbs(place) && !strings.ContainsAny(from+place, "$*?[<:") {
-			out[path.Clean(place)] = from
+		full, place := path.Join(context, path.Clean("/"+name)), to
+		if into && v.Tree.Kind(full) == devcontainer.File {
+			place = path.Join(to, path.Base(full))
 		}
+		out[place] = full
 	}
 	return out
+}
+
+// under returns what stands at a place of the image, by the nearest place above that something was brought to, and that one.
+func under(brought map[string]string, place string) (full, at string) {
+	for at = place; len(brought) > 0; at = path.Dir(at) {
+		if from, is := brought[at]; is {
+			return path.Join(from, strings.TrimPrefix(place, at)), at
+		}
+		if at == "/" || at == "." {
+			break
+		}
+	}
+	return "", ""
 }
 
 // readers are programs whose first operand is a file that must be there.
@@ -163,47 +178,127 @@ var readers = append([]string{"python", "python3", "node", "ruby", "perl", "php"
 // mayMake matches steps that may bring files without naming them.
 var mayMake = lazyregexp.New(`\b(git|curl|wget|tar|unzip|cp|mv|cd|init|new|create|rsync|ln|make|npx|install -[mdD])\b|--mount|<<|>|\btee\b`)
 
-// scriptsOfContext reports scripts of the context that a step calls by their path and that do not run.
+// scriptsOfContext reports scripts of the context that a step calls and that do not run.
 func scriptsOfContext(v *rule.View, s *dockerfile.Stage, image baseimage.Image, context string,
 	reading *budget.Budget) (out []rule.Finding) {
-	type script struct {
-		from    string
+	if !slices.ContainsFunc(s.Instructions, func(i *dockerfile.Instruction) bool {
+		return i.Name == "RUN" && slices.ContainsFunc(i.Commands, func(cmd *shell.Command) bool { return scriptWord(cmd).Text != "" })
+	}) {
+		return nil
+	}
+	type copied struct {
 		step    int  // that brings it
 		modeSet bool // by it
 	}
-	brought := map[string]script{} // by the place in the image
-	changed := -1                  // the last step that may have set the mode of any
+	brought, by := map[string]string{}, map[string]copied{} // by the place in the image
+	judged := map[string]bool{}
+	changed, folder := -1, "/" // the last step that may have set the mode of any, and WORKDIR
 	for n, i := range s.Instructions {
-		for place, from := range placesOf(i) {
-			brought[place] = script{from, n, strings.Contains(i.Source(), "--chmod")}
-		}
+		folder = workdirAfter(folder, i)
 		if i.Name != "RUN" {
+			for place, from := range placesOf(v, context, folder, i) {
+				brought[place], by[place] = from, copied{n, strings.Contains(i.Source(), "--chmod")}
+			}
 			continue
 		}
-		changes := strings.Contains(i.Source(), "chmod") || strings.Contains(i.Source(), "sed ") || strings.Contains(i.Source(), "dos2unix") ||
-			i.Unread
+		if i.Unread || rewrites.MatchString(i.Source()) {
+			clear(brought)
+			continue
+		}
+		changes := strings.Contains(i.Source(), "chmod")
 		for _, cmd := range i.Commands {
-			place := path.Clean(cmd.Words[0].Text)
-			b, copied := brought[place]
-			if !copied || cmd.OnFailure != shell.Ends {
+			w := scriptWord(cmd)
+			if w.Text == "" || cmd.OnFailure != shell.Ends || cmd.Folder == "" && !path.IsAbs(w.Text) || !reading.Spend(perLookup) {
 				continue
 			}
-			modeSet := b.modeSet || changed > b.step || changes
-			if f := scriptRefused(v, path.Join(context, path.Clean("/"+b.from)), place, image, modeSet, reading); f.Message != "" {
-				if f.Doc == nil {
-					f.Place = v.AtWord(cmd.Words[0], "", "").Place
+			place := placeFrom(placeFrom(folder, i, cmd.Folder), i, w.Text)
+			full, at := under(brought, place)
+			if full == "" || judged[place] || v.Tree.Kind(full) != devcontainer.File {
+				continue
+			}
+			judged[place] = true // a mode that is set later makes it no worse
+			var f rule.Finding
+			if w.Start == cmd.Words[0].Start {
+				f = scriptRefused(v, full, w.Text, image, by[at].modeSet || changed > by[at].step || changes, reading)
+			}
+			if f.Message == "" {
+				f = scriptMisread(v, full, i, cmd, w.Text, image, reading)
+			}
+			if f.Message != "" {
+				if f.Place.Doc == nil {
+					f.Place = v.AtWord(w, "", "").Place
 				}
 				out = append(out, f)
 			}
-			delete(brought, place) // a mode that is set later makes it no worse
 		}
-		if strings.Contains(i.Source(), "sed ") || strings.Contains(i.Source(), "dos2unix") || i.Unread {
-			clear(brought)
-		} else if changes {
+		if changes {
 			changed = n
 		}
 	}
 	return out
+}
+
+// rewrites matches steps that may change what is in a script.
+var rewrites = lazyregexp.New(`\b(sed|dos2unix|tr|perl)\b`)
+
+// scriptWord returns the word of a command that may name a script: its program's path, or what a shell is given. Its text is "" for none.
+func scriptWord(cmd *shell.Command) shell.Word {
+	w := cmd.Words[0]
+	if cmd.Is(shell.Shells...) {
+		words := cmd.Operands()
+		if _, inline := cmd.Flag("-c", "-s", "-o"); inline || len(words) == 0 {
+			return shell.Word{}
+		}
+		w = words[0]
+	}
+	if !w.Literal || !strings.Contains(w.Text, "/") && !cmd.Is(shell.Shells...) {
+		return shell.Word{}
+	}
+	return w
+}
+
+// scriptMisread says why a shell does not read a script as it is meant, or the kernel no script without a shell.
+func scriptMisread(v *rule.View, full string, i *dockerfile.Instruction, cmd *shell.Command, name string, image baseimage.Image,
+	reading *budget.Budget) rule.Finding {
+	doc := v.Readable(relativeTo(v, full))
+	if doc == nil || len(doc.Src) > 64<<10 || !reading.Spend(4*len(doc.Src)) || bytes.IndexByte(doc.Src, 0) >= 0 || !utf8.Valid(doc.Src) {
+		return rule.Finding{}
+	}
+	src := doc.Src
+	if first, _, _ := bytes.Cut(src, []byte("\n")); bytes.HasPrefix(first, []byte("#!")) && bytes.HasSuffix(first, []byte("\r")) {
+		return rule.Finding{Message: name + " has the line ends of Windows (CRLF), which the shell takes for a part of its commands",
+			Hint: withLF, Place: firstLineOf(v, full), Severity: diag.SeverityWarning} // some commands survive that
+	}
+	text, program := string(src), dockerfile.Interpreter(src)
+	byPath := !cmd.Is(shell.Shells...)
+	if run, ok := i.Command.(*instructions.RunCommand); ok && byPath && !run.PrependShell && text != "" && program == "" {
+		return rule.Finding{Message: fmt.Sprintf("%s does not begin with #!, and no shell starts it here (exec format error)", name),
+			Hint: "let its first line be #!/bin/sh"}
+	}
+	if !byPath {
+		program = cmd.Name()
+	}
+	if program != "" && !slices.Contains([]string{"sh", "dash", "bash"}, program) {
+		return rule.Finding{}
+	}
+	if offset, why, refused := shell.Refused(text, false); refused {
+		f := rule.Finding{Message: fmt.Sprintf("the shell refuses the script: %s", why), Hint: "try it with: bash -n"}
+		if strings.Contains(text[:min(offset, len(text))], "exit") { // it may end before
+			f.Severity = diag.SeverityWarning
+		}
+		v.Also(doc)
+		f.Place = rights.Place{Doc: doc, Start: min(offset, len(text)), End: lineEnd(src, min(offset, len(text)))}
+		return f
+	}
+	if program == "bash" || image.Family != baseimage.Debian || replacesShell(i.Stage.History()) {
+		return rule.Finding{}
+	}
+	found := onlyOfBashInScript(text, image)
+	if found.what == "" {
+		return rule.Finding{}
+	}
+	return rule.Finding{Severity: found.severity, Hint: "run it with bash",
+		Message: fmt.Sprintf("dash, the sh of %s, runs %s and does not know: %s", i.Stage.Base().Image, name, found.what)}
 }
 
 // scriptRefused says why the kernel does not run a script; its message is "" when it does, and it has a place when the

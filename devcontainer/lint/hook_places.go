@@ -117,21 +117,30 @@ func bashInScript(h *hookReading, cmd *shell.Command) rule.Finding {
 		}
 		return ""
 	})
-	if text == "" || strings.ContainsAny(text, "\r\x00") || looksAtShell.MatchString(text) {
-		return rule.Finding{}
-	}
 	image, _ := baseimage.Of(h.v.BaseImage())
-	found := onlyOfBash(text, withoutPipefail(image))
-	line := text[strings.LastIndexByte(text[:min(found.at, len(text))], '\n')+1:]
-	switch {
-	case found.what == "" || found.what == "pipefail" && !strings.HasPrefix(line, "set "): // people ask whether a shell has it
+	found := onlyOfBashInScript(text, image)
+	if found.what == "" {
 		return rule.Finding{}
-	case found.what != "pipefail" || found.severity == "": // another line may end the script before
-		found.severity = diag.SeverityWarning
 	}
 	return rule.Finding{Severity: found.severity,
 		Message: fmt.Sprintf("dash, the sh of %s, runs %s and does not know: %s", h.v.BaseImage(), name, found.what),
 		Hint:    fmt.Sprintf("write bash %s", name)}
+}
+
+// onlyOfBashInScript is onlyOfBash of a whole script, which dash may have left before it comes there.
+func onlyOfBashInScript(text string, image baseimage.Image) bashOnly {
+	if text == "" || strings.ContainsAny(text, "\r\x00") || looksAtShell.MatchString(text) {
+		return bashOnly{}
+	}
+	found := onlyOfBash(text, withoutPipefail(image))
+	line := text[strings.LastIndexByte(text[:min(found.at, len(text))], '\n')+1:]
+	switch {
+	case found.what == "pipefail" && !strings.HasPrefix(line, "set "): // people ask whether a shell has it
+		return bashOnly{}
+	case found.what != "pipefail" || found.severity == "": // another line may end the script before
+		found.severity = diag.SeverityWarning
+	}
+	return found
 }
 
 // looksAtShell matches scripts that look at the shell they run in.

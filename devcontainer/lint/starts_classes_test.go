@@ -85,7 +85,8 @@ var classes = map[string]class{
 	"SBX751": {kind: noStart, says: `Permission denied|EACCES|are you root|unable to lock|Could not open lock`},
 	"SBX752": {kind: noStart, says: `has no installation candidate|Unable to locate package|externally-managed-environment`},
 	"SBX753": {kind: noStart, says: `\S: not found|[Nn]o such file|is not running|Can't open|can only install with an existing|` +
-		`does not appear to be a Python project|[Mm]issing script|Unknown command|Cannot find module|-r not specified`},
+		`does not appear to be a Python project|[Mm]issing script|Unknown command|Cannot find module|-r not specified|` +
+		`exec format error|[Ss]yntax error`},
 	"SBX754": {kind: noStart, says: `WORKDIR: not found|takes no arguments|cannot communicate with server|systemctl: not found|` +
 		`not been booted|group '\w+' does not exist|invalid user|Invalid requirement|requires a version|outside a module|npm ci|` +
 		`user '?\w+'? does not exist|ERR_PNPM_NO_GLOBAL_BIN_DIR|COPY failed|Host key verification|cannot run ssh|is not a directory|` +

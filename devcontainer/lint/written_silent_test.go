@@ -13,6 +13,12 @@ func installing(step string) string {
 		"\n-- .devcontainer/Dockerfile --\nFROM ubuntu:24.04\nRUN apt-get update && apt-get install -y curl git\nRUN " + step + "\n"
 }
 
+// withScript is a build with a script next to its Dockerfile.
+func withScript(steps, script string) string {
+	return `{"build": {"dockerfile": "Dockerfile"}}` + "\n-- .devcontainer/Dockerfile --\nFROM debian:12\n" + steps +
+		"-- .devcontainer/b.sh --\n" + script + "\n"
+}
+
 // writtenSilent are mistakes of which the rules said nothing, or the wrong thing, and what is near to them.
 var writtenSilent = []pair{
 	// Names of Features without a registry: the reference CLI's own table.
@@ -75,6 +81,19 @@ var writtenSilent = []pair{
 		"FROM debian:13 AS one\nFROM debian:13\nCOPY --from=sources /a /a\nCOPY --from=one /b /b\n"},
 	{"stage of FROM by another word", `warning SBX719 builder`, "FROM debian:13 AS deps\nFROM builder\nCOPY --from=deps /a /a\n",
 		"FROM debian:13 AS deps\nFROM deps\n"},
+	// Scripts of the context that a step calls.
+	{"copied script that is given to bash", `warning SBX753 #!`, withScript("COPY b.sh /a/\nRUN bash /a/b.sh\n", "#!/bin/bash\r\ntrue\r"),
+		withScript("COPY b.sh /a/\nRUN sed -i 's/\\r$//' /a/b.sh && bash /a/b.sh\n", "#!/bin/bash\r\ntrue\r")},
+	{"copied script behind WORKDIR", `error SBX753 #!`, withScript("WORKDIR /w\nCOPY . .\nRUN ./b.sh\n", "#!/bin/bash\r\ntrue\r"),
+		withScript("WORKDIR /w\nCOPY . .\nRUN chmod +x b.sh && ./b.sh\n", "#!/bin/sh\ntrue")},
+	{"copied script behind cd", `error SBX753 #!`, withScript("COPY b.sh /w/\nRUN cd /w && ./b.sh\n", "#!/bin/bash\r\ntrue\r"),
+		withScript("COPY b.sh /w/\nRUN cd /v && ./b.sh\n", "#!/bin/bash\r\ntrue\r")},
+	{"copied script without its first line", `error SBX753 "/b.sh`, withScript("COPY --chmod=755 b.sh /\nRUN [\"/b.sh\"]\n", "true"),
+		withScript("COPY --chmod=755 b.sh /\nRUN /b.sh\n", "true")},
+	{"copied script that no shell reads", `error SBX753 if`, withScript("COPY b.sh /\nRUN sh /b.sh\n", "if true; then\n  true"),
+		withScript("COPY b.sh /\nRUN sh /b.sh\n", "if true; then\n  true\nfi")},
+	{"copied script of bash that sh is given", `warning SBX753 /b.sh`, withScript("COPY b.sh /\nRUN sh /b.sh\n", "source /etc/os-release"),
+		withScript("COPY b.sh /\nRUN bash /b.sh\n", "source /etc/os-release; a=$((echo 1; echo ${b}) | tail -1)")},
 }
 
 func TestWrittenSilent(t *testing.T) { testPairs(t, writtenSilent) }

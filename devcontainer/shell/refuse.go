@@ -26,6 +26,8 @@ func Refused(src string, posix bool) (offset int, why string, ok bool) {
 	var parse syntax.ParseError
 	var lang syntax.LangError
 	switch {
+	case errors.As(err, &parse) && (strings.Contains(parse.Text, "arithm") || strings.Contains(parse.Text, "((")):
+		return 0, "", false // bash takes $((a) | b) for commands, and looks at numbers only when it runs
 	case errors.As(err, &parse):
 		return int(parse.Pos.Offset()), inWords(parse.Text, src), true
 	case errors.As(err, &lang):
