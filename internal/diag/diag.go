@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/org/claude-sandbox/internal/visible"
 )
@@ -46,6 +47,17 @@ type Finding struct {
 	Pointer   string   `json:"pointer"`   // RFC 6901 pointer into the file; "" for the whole file
 	Message   string   `json:"message"`   // what is wrong; lower case, no full stop
 	Hint      string   `json:"hint"`      // how to correct it; may be empty
+}
+
+// maxMessage bounds what a finding says: a name of somebody's file can be very long, and stand in very many findings.
+const maxMessage = 1000
+
+// Short returns what a finding says without its middle, if it is too long.
+func Short(text string) string {
+	if len(text) <= maxMessage {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxMessage/2], "") + "…" + strings.ToValidUTF8(text[len(text)-maxMessage/2:], "")
 }
 
 // Sort orders findings as Compare does.

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 func findings() []Finding {
@@ -31,6 +33,17 @@ b.json:3:5: error: a privileged container [SBX402]
 `
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+}
+
+func TestShort(t *testing.T) {
+	if text := strings.Repeat("x", maxMessage); Short(text) != text {
+		t.Error("a message that is short enough was cut")
+	}
+	long := strings.Repeat("é", maxMessage)
+	got := Short("a " + long + " z")
+	if len(got) > maxMessage+len("…") || !strings.HasPrefix(got, "a é") || !strings.HasSuffix(got, "é z") || !utf8.ValidString(got) {
+		t.Errorf("got %d bytes: %q", len(got), got)
 	}
 }
 

@@ -55,9 +55,9 @@ func (d *Document) LineStart(n int) int {
 }
 
 // Finding places f at the bytes from start to end of the document: it fills in
-// File and the four positions and leaves the rest as given.
+// File and the four positions, shortens what it says, and leaves the rest as given.
 func (d *Document) Finding(start, end int, f diag.Finding) diag.Finding {
-	f.File = d.File
+	f.File, f.Message, f.Hint = d.File, diag.Short(f.Message), diag.Short(f.Hint)
 	f.Line, f.Column = d.Position(start)
 	if end <= start {
 		f.EndLine, f.EndColumn = f.Line, f.Column

@@ -28,6 +28,9 @@ const (
 const (
 	MaxSize  = 1 << 20 // bytes
 	MaxDepth = 200     // nested objects and arrays
+
+	// maxPointers bounds the pointers of all values together: each repeats the names above it.
+	maxPointers = 32 << 20 // bytes
 )
 
 var bom = []byte("\xef\xbb\xbf")
@@ -60,7 +63,9 @@ func Parse(file string, src []byte) (*Document, []diag.Finding) {
 		return nil, []diag.Finding{d.explain(skip, text, err)}
 	}
 	b := builder{doc: d, skip: skip}
-	d.Root = b.node(value, "")
+	if d.Root = b.node(value, ""); b.pointers > maxPointers {
+		return nil, []diag.Finding{d.Finding(skip, skip+1, syntaxFinding("too many values stand below too long names", "shorten the names"))}
+	}
 	if skip > 0 {
 		b.report(0, skip, diag.Finding{Rule: RuleBOM, Severity: diag.SeverityWarning,
 			Message: "the file starts with a byte order mark",
@@ -79,6 +84,7 @@ type builder struct {
 	doc      *Document
 	skip     int // bytes of byte order mark in front
 	findings []diag.Finding
+	pointers int // bytes of them so far
 }
 
 func (b *builder) report(start, end int, f diag.Finding) {
@@ -87,6 +93,9 @@ func (b *builder) report(start, end int, f diag.Finding) {
 
 func (b *builder) node(v hujson.Value, pointer string) *Node {
 	n := &Node{Start: v.StartOffset + b.skip, End: v.EndOffset + b.skip, Pointer: pointer}
+	if b.pointers += len(pointer); b.pointers > maxPointers {
+		return n
+	}
 	switch t := v.Value.(type) {
 	case *hujson.Object:
 		n.Kind = Object
@@ -97,6 +106,9 @@ func (b *builder) node(v hujson.Value, pointer string) *Node {
 	case *hujson.Array:
 		n.Kind = Array
 		for i, e := range t.Elements {
+			if b.pointers > maxPointers {
+				return n
+			}
 			n.Elements = append(n.Elements, b.node(e, Child(pointer, strconv.Itoa(i))))
 		}
 		if k := len(t.Elements); k > 0 {
@@ -128,6 +140,9 @@ func decoded(t hujson.Literal) string {
 func (b *builder) members(n *Node, obj *hujson.Object) {
 	first := map[string]int{} // name -> line of its first use
 	for _, m := range obj.Members {
+		if b.pointers > maxPointers {
+			return
+		}
 		name := decoded(m.Name.Value.(hujson.Literal))
 		member := Member{Name: name, NameStart: m.Name.StartOffset + b.skip, NameEnd: m.Name.EndOffset + b.skip}
 		pointer := Child(n.Pointer, name)

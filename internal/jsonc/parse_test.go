@@ -32,6 +32,8 @@ func TestSyntaxErrorPosition(t *testing.T) {
 		{"not UTF-8", "{\"a\":\"\xff\"}", "SBX101", 1, 7, "not UTF-8"},
 		{"after a byte order mark", "\xef\xbb\xbf{a}", "SBX101", 1, 2, "a is not a JSON value"},
 		{"too deep", strings.Repeat("[", 100_000), "SBX101", 1, 201, "nested deeper"},
+		{"many values below a long name", `{"` + strings.Repeat("x", 500_000) + `": [` + strings.Repeat("1,", 100) + `1]}`, "SBX101", 1, 1,
+			"too long names"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
