@@ -22,6 +22,9 @@ const (
 	mostCPU    = 20      // seconds, on a machine that is slow
 )
 
+// hostileFeature is the file of a case about a collection of Features, which has no configuration.
+const hostileFeature = "src/a/devcontainer-feature.json"
+
 // inChild names the case that the test program runs when it starts itself.
 const inChild = "SBX_AMPLIFICATION"
 
@@ -40,9 +43,11 @@ func repeated(n int, format func(i int) string) string {
 	return b.String()
 }
 
-func builtFrom(dockerfile string) func() devcontainer.Memory {
+func builtFrom(dockerfile string) func() devcontainer.Memory { return builtFor("dev", dockerfile) }
+
+func builtFor(user, dockerfile string) func() devcontainer.Memory {
 	return func() devcontainer.Memory {
-		return devcontainer.Memory{configName: `{"build": {"dockerfile": "Dockerfile"}, "remoteUser": "dev"}`,
+		return devcontainer.Memory{configName: `{"build": {"dockerfile": "Dockerfile"}, "remoteUser": "` + user + `"}`,
 			".devcontainer/Dockerfile": dockerfile}
 	}
 }
@@ -192,6 +197,75 @@ func hostiles() []hostile {
 			repeated(40_000, func(i int) string { return fmt.Sprintf("RUN chown u%d /a\n", i) })), ""},
 		{"a program's refusals many times", builtFrom("FROM golang:1.22\n" + strings.Repeat("RUN go get x y\n", 60_000)), ""},
 		{"installers many times", builtFrom("FROM debian:13\n" + strings.Repeat("RUN curl https://sh.rustup.rs | sh\nRUN ln a b\n", 20_000)), ""},
+		{"a user with a long name", builtFor(big[:60_000], "FROM debian:13\n"+
+			repeated(20_000, func(i int) string { return fmt.Sprintf("RUN pip install --user p%d\n", i) })), ""},
+		{"places that another user writes", builtFrom("FROM debian:13\n" +
+			repeated(12_000, func(i int) string { return fmt.Sprintf("RUN chown x /q%d\n", i) }) + "RUN chown dev /opt\nUSER dev\n" +
+			repeated(12_000, func(i int) string { return fmt.Sprintf("RUN touch /opt/a/a/a/f%d\n", i) })), ""},
+		{"volumes where another user writes", builtFrom("FROM debian:13\n" + strings.Repeat("VOLUME /v\n", 30_000) + "USER dev\n" +
+			repeated(30_000, func(i int) string { return fmt.Sprintf("RUN touch /q/f%d\n", i) })), ""},
+		{"sudo without a password many times", builtFrom("FROM debian:13\nUSER dev\n" + strings.Repeat("RUN sudo ls\n", 60_000)), ""},
+		{"installations below many mounts", func() devcontainer.Memory {
+			out := builtFrom("FROM debian:13\nWORKDIR /w\n" + strings.Repeat("RUN npm ci && ls\n", 40_000))()
+			out[configName] = `{"build": {"dockerfile": "Dockerfile"}, "workspaceMount": "type=bind,source=/a,target=/w", "workspaceFolder": "/w",
+				"mounts": [` + strings.Repeat(`"type=volume,source=x,target=/w/vendor",`, 16_000) +
+				`"type=volume,source=x,target=/w/node_modules"]}`
+			return out
+		}, ""},
+		{"many hooks and many steps", func() devcontainer.Memory {
+			out := builtFrom("FROM debian:13\n" + strings.Repeat("RUN a\n", 100_000))()
+			out[configName] = `{"build": {"dockerfile": "Dockerfile"}, "postCreateCommand": {` +
+				repeated(40_000, func(i int) string { return fmt.Sprintf(`"a%d": "b",`, i) }) + `"x": "y"}}`
+			return out
+		}, ""},
+		{"many hooks and many variables", configured(`{"image": "python:3.12", "appPort": 1, "containerEnv": {` +
+			repeated(20_000, func(i int) string { return fmt.Sprintf(`"A%d": "x",`, i) }) + `"B": "x"}, "postStartCommand": {` +
+			repeated(12_000, func(i int) string { return fmt.Sprintf(`"a%d": "flask run",`, i) }) + `"x": "y"}}`), ""},
+		{"many servers and many variables", composedOf("services:\n  a:\n    image: a:1\n    ports: ['1:1']\n    command: sh -c \"" +
+			strings.Repeat("flask run --host 0; ", 3_500) + "\"\n    environment:\n" +
+			repeated(45_000, func(i int) string { return fmt.Sprintf("      A%d: x\n", i) })), ""},
+		{"hooks with a user of a long name", configured(`{"image": "debian:13", "remoteUser": "` + big[:300_000] + `", "postCreateCommand": {` +
+			repeated(14_000, func(i int) string { return fmt.Sprintf(`"a%d": "echo x > /etc/a",`, i) }) + `"x": "y"}}`), ""},
+		{"values below long names", configured(`{"image": "a:1", "customizations": ` + strings.Repeat(`{"`+big[:2_500]+`":`, 190) + "[" +
+			strings.Repeat("1,", 200_000) + "1]" + strings.Repeat("}", 190) + "}"), ""},
+		{"names below a long one", configured(`{"image": "a:1", "` + big + `": {` +
+			repeated(40_000, func(i int) string { return fmt.Sprintf(`"a%d": 1,`, i) }) + `"b": 1}}`), ""},
+		{"a large package.json for many hooks", func() devcontainer.Memory {
+			out := configured(`{"image": "node:20", "postCreateCommand": {` +
+				repeated(18_000, func(i int) string { return fmt.Sprintf(`"a%d": "pnpm install --frozen-lockfile",`, i) }) + `"x": "y"}}`)()
+			out["package.json"] = `{"name": "` + strings.Repeat(big, 2) + `"}`
+			return out
+		}, ""},
+		{"versions in many folders", func() devcontainer.Memory {
+			out := configured(`{"image": "golang:1.20", "onCreateCommand": "bash s.sh", "postCreateCommand": {` +
+				repeated(26_000, func(i int) string { return fmt.Sprintf(`"a%d": "cd d%d && go build",`, i, i) }) + `"x": "y"}}`)()
+			out["s.sh"] = strings.Repeat("echo x\n", 3_900)
+			return out
+		}, ""},
+		{"external networks and many other files", func() devcontainer.Memory {
+			out := composedOf("services: {a: {image: 'a:1'}}\nnetworks:\n" +
+				repeated(50, func(i int) string { return fmt.Sprintf("  n%d: {external: true}\n", i) }))()
+			other := "\nnetworks:\n" + big
+			for i := range 8_000 {
+				out[fmt.Sprintf(".devcontainer/x%d.compose.yml", i)] = other
+			}
+			return out
+		}, ""},
+		{"a Feature in many scenarios", func() devcontainer.Memory {
+			return devcontainer.Memory{"src/a/install.sh": strings.Repeat("x\n", 500_000), "test/a/scenarios.json": "{" +
+				repeated(12_000, func(i int) string { return fmt.Sprintf(`"s%d": {"image": "a:1", "features": {"a": {}}},`, i) }) + `"t": {}}`,
+				hostileFeature: `{"id": "a", "version": "1.0.0", "name": "a", "options": {` +
+					repeated(10_000, func(i int) string { return fmt.Sprintf(`"p%d": {"type": "string", "default": ""},`, i) }) +
+					`"q": {"type": "string", "default": ""}}}`}
+		}, ""},
+		{"many options of a scenario", func() devcontainer.Memory {
+			return devcontainer.Memory{"src/a/install.sh": strings.Repeat(big, 2), "test/a/s.sh": "",
+				hostileFeature: `{"id": "a", "version": "1.0.0", "name": "a", "options": {` +
+					repeated(10_000, func(i int) string { return fmt.Sprintf(`"p%d": {"type": "string", "default": ""},`, i) }) +
+					`"q": {"type": "string", "default": ""}}}`,
+				"test/a/scenarios.json": `{"s": {"image": "a:1", "features": {"a": {` +
+					repeated(60_000, func(i int) string { return fmt.Sprintf(`"o%d": "x",`, i) }) + `"q": ""}}}}`}
+		}, ""},
 		{".env many times", composedOf("services:\n  a:\n    image: a:1\n    command: ["+strings.Repeat(`"$A",`, 100_000)+`"x"]`+"\n", ".env",
 			"A="+big+"\n"), "SBX109"},
 		{"an alias many times",
@@ -397,7 +471,11 @@ func judgeHostile(t *testing.T, name string) {
 			t.Fatal(err)
 		}
 	}
-	p, err := devcontainer.Load(files, configName, configName)
+	judged := configName
+	if files[hostileFeature] != "" {
+		judged = hostileFeature
+	}
+	p, err := devcontainer.Load(files, judged, judged)
 	if err != nil {
 		t.Fatal(err)
 	}

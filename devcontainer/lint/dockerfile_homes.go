@@ -9,6 +9,7 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 
 	"github.com/org/claude-sandbox/devcontainer/baseimage"
+	"github.com/org/claude-sandbox/devcontainer/budget"
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
@@ -76,12 +77,15 @@ func homesOfRoot(v *rule.View) (out []rule.Finding) {
 		for _, f := range putInHome(v, i) {
 			if !asked {
 				asked, user = true, worksAs(v)
+				if user == "" || sharesRoot(v) {
+					return nil
+				}
 			}
-			if user == "" || said[f.Message] || sharesRoot(v) {
+			if said[f.Message] {
 				return out
 			}
 			said[f.Message] = true
-			f.Message = fmt.Sprintf(f.Message, user)
+			f.Message = diag.Short(fmt.Sprintf(f.Message, user))
 			if f.Hint == "" {
 				f.Hint = fmt.Sprintf("do it below USER %s", user)
 			}
@@ -217,16 +221,17 @@ var givenPlace = lazyregexp.New(`^/(tmp|dev|proc|home|usr/local/(cargo|rustup|bu
 
 // writesForRoot reports what a step of another user writes where root alone may.
 func writesForRoot(v *rule.View) (out []rule.Finding) {
+	work := budget.New(maxCompared)
 	for _, s := range neededStages(v) {
 		image, _ := baseimage.Of(s.Base().Image)
 		if !image.Official() || image.Family == "" || !s.Base().Known {
 			continue
 		}
-		for n, i := range s.Instructions {
+		for _, i := range s.Instructions {
 			if i.Name != "RUN" || i.User == "" || rule.IsRoot(i.User) || strings.Contains(i.User, "$") || i.Unread {
 				continue
 			}
-			if f := firstForRoot(v, s, i, n); f.Message != "" {
+			if f := firstForRoot(v, s, i, work); f.Message != "" {
 				if !image.Asked() {
 					f.Severity = diag.SeverityWarning
 				}
@@ -238,7 +243,7 @@ func writesForRoot(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
-func firstForRoot(v *rule.View, s *dockerfile.Stage, i *dockerfile.Instruction, n int) rule.Finding {
+func firstForRoot(v *rule.View, s *dockerfile.Stage, i *dockerfile.Instruction, work *budget.Budget) rule.Finding {
 	for _, cmd := range i.Commands {
 		if cmd.User != "" || cmd.Wrapped != "" || cmd.OnFailure == shell.Open {
 			continue
@@ -248,10 +253,10 @@ func firstForRoot(v *rule.View, s *dockerfile.Stage, i *dockerfile.Instruction, 
 			if !path.IsAbs(place) || !w.Literal || strings.ContainsAny(place, "$*~") || givenPlace.MatchString(place) {
 				continue
 			}
-			if !rootsPlace.MatchString(place) && !isVolume(s, place) || givenTo(s, i, place) {
+			if strings.Contains(place, i.User) { // a package may have made it for that user
 				continue
 			}
-			if strings.Contains(place, i.User) { // a package may have made it for that user
+			if !rootsPlace.MatchString(place) && !isVolume(s, place, work) || givenTo(s, i, place, work) {
 				continue
 			}
 			f := v.AtWord(w, fmt.Sprintf("%s may not write %s, which is root's", i.User, place),
@@ -286,19 +291,31 @@ func writtenPlaces(cmd *shell.Command) (out []shell.Word) {
 	return out
 }
 
-func isVolume(s *dockerfile.Stage, place string) bool {
-	return slices.ContainsFunc(s.History(), func(i *dockerfile.Instruction) bool {
+func isVolume(s *dockerfile.Stage, place string, work *budget.Budget) bool {
+	for _, i := range s.History() {
+		if !work.Spend(perStep) {
+			return false
+		}
 		c, ok := i.Command.(*instructions.VolumeCommand)
-		return ok && slices.ContainsFunc(c.Volumes, func(name string) bool { return within(place, path.Clean(name)) })
-	})
+		if ok && slices.ContainsFunc(c.Volumes, func(name string) bool { return within(place, path.Clean(name)) }) {
+			return true
+		}
+	}
+	return false
 }
+
+// perStep is what it costs to look at a step once more, in bytes compared, besides its text.
+const perStep = 64
 
 // handsOver matches steps that may give places to other users.
 var handsOver = lazyregexp.New(`chown|chmod|install -|setfacl`)
 
-// givenTo reports whether a step of the stage may have given a place, or a folder above it, to others.
-func givenTo(s *dockerfile.Stage, until *dockerfile.Instruction, place string) bool {
+// givenTo reports whether a step of the stage may have given a place, or a folder above it, to others; also where that is too much work.
+func givenTo(s *dockerfile.Stage, until *dockerfile.Instruction, place string, work *budget.Budget) bool {
 	for _, i := range s.History() {
+		if !work.Spend(perStep + len(i.Source())) {
+			return true
+		}
 		if i == until {
 			return strings.Contains(i.Source(), "--mount")
 		}
@@ -311,7 +328,7 @@ func givenTo(s *dockerfile.Stage, until *dockerfile.Instruction, place string) b
 		if any || gives && strings.Contains(src, "$") {
 			return true
 		}
-		for at := place; gives && at != "/"; at = path.Dir(at) {
+		for at := place; gives && at != "/" && work.Spend(len(src)); at = path.Dir(at) {
 			if names(src, at) || strings.Contains(src, at+"/") {
 				return true
 			}

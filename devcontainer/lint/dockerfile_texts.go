@@ -183,7 +183,7 @@ func hiddenByMount(v *rule.View) (out []rule.Finding) {
 		return nil
 	}
 	text := v.DockerfileText()
-	folder := "/"
+	folder, kept := "/", map[[3]string]bool{}
 	for _, i := range v.Build.Final.History() {
 		folder = workdirAfter(folder, i)
 		if i.Name != "RUN" || !targets[folder] || folder == "/" {
@@ -191,11 +191,15 @@ func hiddenByMount(v *rule.View) (out []rule.Finding) {
 		}
 		for _, cmd := range i.Commands {
 			made := madeHere(cmd)
-			if made == "" || cmd.Folder != "." || cmd.OnFailure == shell.Open || strings.Count(text, made) > strings.Count(i.Source(), made) {
+			what := [3]string{folder, made, cmd.Name()}
+			if made == "" || cmd.Folder != "." || cmd.OnFailure == shell.Open || kept[what] {
 				continue
 			}
-			kept := slices.ContainsFunc(all, func(r rights.Right) bool { return within(path.Clean(r.Mount.Target), path.Join(folder, made)) })
-			if kept || saidAgain(v, cmd.Name()) {
+			kept[what] = saidAgain(v, cmd.Name()) || slices.ContainsFunc(all, func(r rights.Right) bool {
+				return within(path.Clean(r.Mount.Target), path.Join(folder, made))
+			})
+			named := rule.Once(v, "times that the Dockerfile names "+made, func(*rule.View) int { return strings.Count(text, made) })
+			if kept[what] || named > strings.Count(i.Source(), made) {
 				continue
 			}
 			return []rule.Finding{v.AtCommand(cmd, fmt.Sprintf("the workspace is mounted over %s, and hides the %s that this step makes there",
@@ -257,8 +261,11 @@ func sudoAsks(v *rule.View) (out []rule.Finding) {
 				_, ok := sudoWord(i, cmd)
 				return ok && cmd.OnFailure == shell.Ends && !hasFlag(cmd, "-n")
 			})
-			if at < 0 || !slices.ContainsFunc(s.History(), bringsSudo) || slices.ContainsFunc(s.History(), mayLetSudo) {
+			if at < 0 {
 				continue
+			}
+			if !slices.ContainsFunc(s.History(), bringsSudo) || slices.ContainsFunc(s.History(), mayLetSudo) {
+				break // of the stage, so that it holds for the other steps
 			}
 			f := v.AtWord(i.Commands[at].Words[0], fmt.Sprintf("sudo asks %s for a password, and nobody answers", i.User),
 				fmt.Sprintf("write USER root above, or let the user: echo '%s ALL=(ALL) NOPASSWD:ALL' > /etc/sudoers.d/%[1]s", i.User))

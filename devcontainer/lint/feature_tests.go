@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/devcontainer/budget"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/jsonc"
@@ -98,6 +99,7 @@ func scenarios(v *rule.View, text *jsonc.Document, folder, src string) (out []ru
 		v.Also(doc)
 		out = append(out, rule.Finding{Place: rights.Place{Doc: doc, Start: m.NameStart, End: m.NameEnd}, Message: message, Hint: hint})
 	}
+	comparing := budget.New(maxCompared)
 	for _, scenario := range doc.Root.Fields() {
 		if v.Tree.Kind(path.Join(folder, scenario.Name+".sh")) == devcontainer.Nothing {
 			add(scenario, fmt.Sprintf("the scenario has no script %s.sh, and the reference CLI refuses to test", scenario.Name),
@@ -111,20 +113,44 @@ func scenarios(v *rule.View, text *jsonc.Document, folder, src string) (out []ru
 			if strings.ContainsAny(m.Name, "/:$") {
 				continue
 			}
-			metadata, err := v.Tree.Read(path.Join(src, m.Name, devcontainer.FeatureName))
-			if err != nil {
+			of := rule.Once(v, "tested Feature "+m.Name, func(v *rule.View) testedOf { return readTested(v, path.Join(src, m.Name)) })
+			if !of.there {
 				add(m, fmt.Sprintf("src has no Feature %s, and the reference CLI refuses to test", m.Name), "name a folder of src")
 				continue
 			}
-			feature := devcontainer.Parse(devcontainer.FeatureName, metadata).Object()
-			script, _ := v.Tree.Read(path.Join(src, m.Name, "install.sh"))
 			for _, o := range m.Value.Fields() {
-				reads := names(string(script), optionVariable(o.Name)) // the CLI passes what is not declared, too
-				if feature != nil && feature.Member("options").Member(o.Name) == nil && !reads {
+				if of.options == nil || of.options[o.Name] || !comparing.Spend(len(of.script)) {
+					continue
+				}
+				if !names(of.script, optionVariable(o.Name)) { // the CLI passes what is not declared, too
 					add(o, fmt.Sprintf("the Feature %s has no option %q", m.Name, o.Name), "declare it, or take it out")
 				}
 			}
 		}
 	}
 	return out
+}
+
+// testedOf is what a scenario may ask of a Feature of the collection.
+type testedOf struct {
+	there   bool
+	options map[string]bool // nil when the metadata is not well formed
+	script  string          // its install.sh
+}
+
+func readTested(v *rule.View, folder string) (of testedOf) {
+	metadata, err := v.Tree.Read(path.Join(folder, devcontainer.FeatureName))
+	if err != nil {
+		return of
+	}
+	of.there = true
+	if feature := devcontainer.Parse(devcontainer.FeatureName, metadata).Object(); feature != nil {
+		of.options = map[string]bool{}
+		for _, o := range feature.Member("options").Fields() {
+			of.options[o.Name] = true
+		}
+	}
+	script, _ := v.Tree.Read(path.Join(folder, "install.sh"))
+	of.script = string(script)
+	return of
 }

@@ -302,7 +302,9 @@ func bringsToRoot(v *rule.View) bool {
 
 // setsPath reports whether the configuration sets the folders in which programs are looked for.
 func setsPath(v *rule.View) bool {
-	return slices.ContainsFunc(v.Of(rights.Env, rights.SessionEnv), func(r rights.Right) bool { return r.Name == "PATH" })
+	return rule.Once(v, "sets PATH", func(v *rule.View) bool {
+		return slices.ContainsFunc(v.Of(rights.Env, rights.SessionEnv), func(r rights.Right) bool { return r.Name == "PATH" })
+	})
 }
 
 // scriptFails says why the script of a command does not run; its message is "" when it does, and it has a place when the

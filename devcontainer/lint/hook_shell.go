@@ -19,10 +19,10 @@ import (
 
 // isDash reports whether /bin/sh, which runs hooks, is dash in the container (Debian, Ubuntu).
 func isDash(v *rule.View) bool {
-	if image, ok := baseimage.Of(v.BaseImage()); !ok || image.Family != baseimage.Debian {
-		return false
-	}
-	return v.Build == nil || !replacesShell(v.Build.History())
+	return rule.Once(v, "sh is dash", func(v *rule.View) bool {
+		image, ok := baseimage.Of(v.BaseImage())
+		return ok && image.Family == baseimage.Debian && (v.Build == nil || !replacesShell(v.Build.History()))
+	})
 }
 
 // bashWords are commands that bash has and dash lacks.

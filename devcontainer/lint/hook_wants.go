@@ -83,9 +83,11 @@ func wantedFile(v *rule.View, folder string, cmd *shell.Command) rule.Finding {
 
 // dependsOnNothing reports whether package.json names no package, of which pnpm needs no lock.
 func dependsOnNothing(v *rule.View, folder string) bool {
-	src, err := v.Tree.Read(path.Join(folder, "package.json"))
-	var of manifest
-	return err == nil && json.Unmarshal(src, &of) == nil && of.dependsOnNothing() && isMissing(v, path.Join(folder, "pnpm-workspace.yaml"))
+	return rule.Once(v, "depends on nothing: "+folder, func(v *rule.View) bool {
+		src, err := v.Tree.Read(path.Join(folder, "package.json"))
+		var of manifest
+		return err == nil && json.Unmarshal(src, &of) == nil && of.dependsOnNothing() && isMissing(v, path.Join(folder, "pnpm-workspace.yaml"))
+	})
 }
 
 // isAttached reports whether docker compose is told which files it reads.

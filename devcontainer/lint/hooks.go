@@ -13,6 +13,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
@@ -193,5 +194,6 @@ func at(v *rule.View, n *jsonc.Node, f rule.Finding) rule.Finding {
 	if f.Doc == nil {
 		f.Place = v.AtValue(n, "", "").Place
 	}
+	f.Message, f.Hint = diag.Short(f.Message), diag.Short(f.Hint)
 	return f
 }

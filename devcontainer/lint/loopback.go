@@ -81,12 +81,13 @@ func unheardServers(v *rule.View) (out []rule.Finding) {
 		if other || s.Get("ports") == nil || command == nil {
 			continue
 		}
-		is := func(name string) bool {
-			return slices.ContainsFunc(v.Composed.Project.Environment(s, nil), func(e compose.Variable) bool { return e.Name == name })
+		set, unknown := map[string]bool{}, len(s.EnvFiles()) > 0
+		if !unknown {
+			for _, e := range v.Composed.Project.Environment(s, nil) {
+				set[e.Name] = true
+			}
 		}
-		if len(s.EnvFiles()) > 0 {
-			is = func(string) bool { return true }
-		}
+		is := func(name string) bool { return set[name] || unknown }
 		commands, err := shell.Parse(rule.QuotedLine(command.Words()), nil)
 		if err != nil || len(commands) == 0 {
 			continue
@@ -122,9 +123,11 @@ func unheardInHooks(v *rule.View) []rule.Finding {
 	if !known {
 		folder = ""
 	}
-	is := func(name string) bool {
-		return slices.ContainsFunc(v.Of(rights.Env, rights.SessionEnv), func(r rights.Right) bool { return r.Name == name })
+	set := map[string]bool{}
+	for _, r := range v.Of(rights.Env, rights.SessionEnv) {
+		set[r.Name] = true
 	}
+	is := func(name string) bool { return set[name] }
 	var out []rule.Finding
 	eachHookText(v, func(property string, n *jsonc.Node) {
 		said := property == "initializeCommand"

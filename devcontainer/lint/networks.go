@@ -45,7 +45,7 @@ func networksOfNobody(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
-// mostAsked bounds the networks and volumes that are looked for in other files, and the mounts that are compared with others.
+// mostAsked bounds the networks and volumes that are looked for in other files, those files, and the mounts that are compared with others.
 const mostAsked = 50
 
 // externalOfNobody reports networks and volumes of Compose that somebody else must make, and that nothing in the project does.
@@ -82,21 +82,27 @@ func membersOf(n *compose.Node) []compose.Member {
 
 // madeByOther reports whether another Compose file of the project may make a network or a volume: its name is PROJECT_NAME or in it.
 func madeByOther(v *rule.View, key, name string) bool {
-	for _, folder := range []string{v.Home, v.Dir} {
+	last := name[strings.LastIndexByte(name, '_')+1:]
+	others := rule.Once(v, "other Compose files", otherCompose)
+	return len(others) > mostAsked || slices.ContainsFunc(others, func(text string) bool {
+		return strings.Contains(text, "\n"+key+":") && strings.Contains(text, last)
+	})
+}
+
+// otherCompose returns the texts of the project's Compose files that are not the container's, and no more than one above mostAsked.
+func otherCompose(v *rule.View) (out []string) {
+	for _, folder := range slices.Compact([]string{v.Home, v.Dir}) {
 		for _, file := range v.Tree.List(folder) {
 			ext := path.Ext(file)
-			if ext != ".yml" && ext != ".yaml" || !strings.Contains(file, "compose") ||
+			if ext != ".yml" && ext != ".yaml" || !strings.Contains(file, "compose") || len(out) > mostAsked ||
 				slices.ContainsFunc(v.Compose, func(d *jsonc.Document) bool { return path.Base(d.File) == file }) {
 				continue
 			}
 			src, _ := v.Tree.Read(path.Join(folder, file))
-			last := name[strings.LastIndexByte(name, '_')+1:]
-			if strings.Contains(string(src), "\n"+key+":") && strings.Contains(string(src), last) {
-				return true
-			}
+			out = append(out, string(src))
 		}
 	}
-	return false
+	return out
 }
 
 const desktopHost = "host.docker.internal"

@@ -80,7 +80,7 @@ func versionRefused(v *rule.View, folder, tool, from string, has baseimage.Numbe
 			return f
 		}
 		d := rule.Once(v, "version in "+here, func(v *rule.View) demand {
-			if anotherVersion(v, c.tool, c.others) {
+			if rule.Once(v, "another version of "+c.tool, func(v *rule.View) bool { return anotherVersion(v, c.tool, c.others) }) {
 				return demand{}
 			}
 			return c.demand(v, here)

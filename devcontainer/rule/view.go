@@ -84,7 +84,9 @@ func (v *View) ServiceMounts() []rights.Right {
 
 // BaseImage is the image at the bottom of the container: the one that the configuration or its service
 // names, or that the Dockerfile begins with. "" = it is not known.
-func (v *View) BaseImage() (image string) {
+func (v *View) BaseImage() string { return Once(v, "base image", (*View).findBaseImage) }
+
+func (v *View) findBaseImage() (image string) {
 	if v.LacksCompose() {
 		return "" // the file may name another
 	}
