@@ -241,6 +241,12 @@ func find(image string) (known Image, ok bool) {
 	switch {
 	case strings.Contains(image, "$") || isWindows(tag) || tag == "" && strings.Contains(image, "@"):
 		return Image{}, false // by a digest alone it may be any variant
+	case onUbuntu24.MatchString(name + ":" + tag):
+		known = Image{byTag: true, Family: Debian, User: "ubuntu", Number: "1000", Release: "24.04", Ubuntu: true}
+		if strings.Contains(tag, "-base") || strings.Contains(tag, "-runtime") {
+			known.lacks = []string{"nvcc"}
+		}
+		return known, true
 	case name == "nvidia/cuda" && (strings.Contains(tag, "-base") || strings.Contains(tag, "-runtime")):
 		return Image{lacks: []string{"nvcc"}}, true
 	case minimal.MatchString(image):
@@ -286,6 +292,10 @@ func find(image string) (known Image, ok bool) {
 	}
 	return forLanguage(known, name, tag)
 }
+
+// onUbuntu24 matches images that are built on Ubuntu 24.04 and keep its user (osrf/docker_images#795, nvidia/cuda's Dockerfiles,
+// swift-server/swift-devcontainer-template#28; November 2026).
+var onUbuntu24 = lazyregexp.New(`^(osrf/)?ros:(jazzy|kilted|rolling)\b|^nvidia/cuda:.*ubuntu24\.04|^swift:.*noble\b`)
 
 var (
 	alpineWord = lazyregexp.New(`(^|[-._])alpine(\d|[-.]|$)`)

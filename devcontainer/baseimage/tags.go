@@ -13,6 +13,7 @@ var (
 	ubuntuNames  = []string{"bionic", "focal", "jammy", "noble"}
 	languageTags = []string{"node", "python", "golang", "ruby", "php", "rust"}
 	variantFirst = lazyregexp.New(`^(bookworm|bullseye|buster|trixie|slim|alpine)-(\d[\d.]*)$`)
+	variantOrder = lazyregexp.New(`^(\d[\d.]*-)(bookworm|bullseye|buster|trixie|slim)-(bookworm|bullseye|buster|trixie|slim)$`)
 	plainNumber  = lazyregexp.New(`^\d+(\.\d+)*$`)
 	alpineNumber = lazyregexp.New(`^(3(\.\d+)*|2\.[67]|\d{8})$`)
 	codeNames    = []string{"bookworm", "bullseye", "buster", "stretch", "trixie", "alpine", "slim"}
@@ -42,6 +43,20 @@ func NoSuchTag(image string) (why, hint string) {
 		for _, word := range strings.Split(tag, "-") {
 			if near := diag.Suggest(word, codeNames); near != "" && near != word && tagWord.MatchString(word) {
 				return fmt.Sprintf("%s has no tag %s", name, tag), fmt.Sprintf("did you mean %s:%s?", name, strings.ReplaceAll(tag, word, near))
+			}
+		}
+		if m := variantOrder.FindStringSubmatch(tag); m != nil {
+			release := m[2]
+			if release == "slim" {
+				release = m[3]
+			}
+			switch {
+			case name == "golang" || name == "php":
+				return fmt.Sprintf("%s has no slim images", name), fmt.Sprintf("write %s:%s%s", name, m[1], release)
+			case name == "node" && m[2] == "slim":
+				return fmt.Sprintf("node has no tag %s", tag), fmt.Sprintf("did you mean node:%s%s-slim?", m[1], release)
+			case name != "node" && m[3] == "slim":
+				return fmt.Sprintf("%s has no tag %s", name, tag), fmt.Sprintf("did you mean %s:%sslim-%s?", name, m[1], release)
 			}
 		}
 		if m := variantFirst.FindStringSubmatch(tag); m != nil {

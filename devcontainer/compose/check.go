@@ -131,7 +131,7 @@ func (p *checker) volumes(s *Service) {
 			p.refuse(at, fmt.Sprintf("%s is taken for the name of a volume; write ./%[1]s for a folder", name))
 			continue
 		}
-		p.refuse(at, fmt.Sprintf("the volume %s is not declared under volumes", name))
+		p.refuse(at, fmt.Sprintf("the volume %s is not declared under volumes; write ./%[1]s for a folder", name))
 	}
 }
 

@@ -248,7 +248,8 @@ func undeclaredInStage(v *rule.View, s *dockerfile.Stage, before map[string]bool
 	own, said := map[string]bool{}, map[string]bool{}
 	stages[s] = own
 	var elsewhere map[string]*dockerfile.Stage
-	if image, _ := baseimage.Of(s.Base().Image); image.Official() && image.Family != "" && s.Base().Known { // others may set any
+	if image, _ := baseimage.Of(s.Base().Image); (image.Official() || image.ForDevContainers()) && image.Family != "" && s.Base().Known {
+		// others may set any
 		elsewhere = rule.Once(v, "arguments of stages", argumentsOfStages)
 	}
 	for _, i := range s.Instructions {

@@ -181,10 +181,16 @@ func recommendedPackages(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
+// isKept reports whether the files of a stage are in an image that somebody keeps: the container's, or any of a Dockerfile alone
+// that no other stage copies from.
+func isKept(v *rule.View, s *dockerfile.Stage) bool {
+	return v.Build.Final == nil || slices.Contains(v.Build.Final.Chain(), s)
+}
+
 // keptLists notes lists that stay in the image.
 func keptLists(v *rule.View) (out []rule.Finding) {
 	for _, s := range rule.Once(v, "steps with apt", aptSteps) {
-		if s.update == nil || len(s.installs) == 0 {
+		if s.update == nil || len(s.installs) == 0 || !isKept(v, s.Stage) {
 			continue
 		}
 		const lists = "/var/lib/apt/lists"
@@ -197,7 +203,7 @@ func keptLists(v *rule.View) (out []rule.Finding) {
 		}
 	}
 	eachRPMInstall(v, func(i *dockerfile.Instruction, cmd *shell.Command, last bool) {
-		if last && !cleansRPM.MatchString(i.Source()) {
+		if last && !cleansRPM.MatchString(i.Source()) && isKept(v, i.Stage) {
 			out = append(out, v.AtCommand(cmd, "the package lists stay in the image", fmt.Sprintf("end the step with %s clean all", cmd.Name())))
 		}
 	})
@@ -210,7 +216,7 @@ func askingInstalls(v *rule.View) (out []rule.Finding) {
 		for _, cmd := range s.installs {
 			_, yes := cmd.Flag("-y", "--yes", "--assume-yes", "-q=2", "--force-yes")
 			if !yes && !quiet(cmd) && !s.answers && !piped(cmd) && !strings.Contains(s.Source(), "APT_GET") {
-				out = append(out, v.AtCommand(cmd, cmd.Name()+" asks before it installs", "add -y"))
+				out = append(out, v.AtCommand(cmd, cmd.Name()+" asks before it installs further packages, and ends without an answer", "add -y"))
 			}
 		}
 	}
@@ -229,7 +235,7 @@ func askingInstalls(v *rule.View) (out []rule.Finding) {
 	out = append(out, askingHooks(v)...)
 	eachRPMInstall(v, func(i *dockerfile.Instruction, cmd *shell.Command, _ bool) {
 		if !rpmAnswers(i, cmd) {
-			out = append(out, v.AtCommand(cmd, cmd.Name()+" asks before it installs", "add -y"))
+			out = append(out, v.AtCommand(cmd, cmd.Name()+" asks before it installs further packages, and ends without an answer", "add -y"))
 		}
 	})
 	return out

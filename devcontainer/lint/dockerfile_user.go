@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -102,8 +103,8 @@ func userMissing(v *rule.View) (out []rule.Finding) {
 		return answer
 	}
 	hint := func(name string) string {
-		if best := nearest(name, usersMade(b.History())); best != "" {
-			return fmt.Sprintf("the Dockerfile creates the user %s: did you mean that one?", best)
+		if made := usersMade(b.History()); len(made) > 0 {
+			return fmt.Sprintf("the Dockerfile creates the user %s: name that one", cmp.Or(nearest(name, made), made[0]))
 		}
 		if own := b.Final.User; own != name && numberless(own) && !rule.IsRoot(own) {
 			return fmt.Sprintf("the Dockerfile works as %s: name that user, or create %s above its USER", own, name)
@@ -139,12 +140,16 @@ func userMissing(v *rule.View) (out []rule.Finding) {
 	return append(out, dockerGroupMissing(v, base.Image)...)
 }
 
+var userName = lazyregexp.New(`^[a-z_][\w-]*$`)
+
 // usersMade are the names of the users that steps make.
 func usersMade(history []*dockerfile.Instruction) (names []string) {
 	for _, i := range history {
 		for _, cmd := range i.Commands {
-			if kind, name, _, ok := making(cmd); ok && kind == "user" && name.Literal {
-				names = append(names, name.Text)
+			if cmd.Is("useradd", "adduser") {
+				if name := i.Expand(cmd.Words[len(cmd.Words)-1].Text); numberless(name) && userName.MatchString(name) {
+					names = append(names, name)
+				}
 			}
 		}
 	}

@@ -301,18 +301,20 @@ const refusedName = "the reference CLI takes %q for a Feature of the old format,
 
 // bareFeature reports a name without a registry that the reference CLI refuses: of a folder, of a published Feature or of a property.
 func bareFeature(v *rule.View, m jsonc.Member) []rule.Finding {
-	if !isRefusedName(m.Name) || slices.Contains(optionNames, m.Name) {
+	full, inside := v.Path(m.Name)
+	ofFolder := v.Tree != nil && inside && rights.SourceOf(m.Name) == rights.LegacyFeature &&
+		v.Tree.Kind(path.Join(full, devcontainer.FeatureName)) == devcontainer.File
+	if !ofFolder && (!isRefusedName(m.Name) || slices.Contains(optionNames, m.Name)) {
 		return nil
 	}
 	message, hint, better := fmt.Sprintf(refusedName, m.Name), "write it as ./NAME, or REGISTRY/OWNER/REPOSITORY/NAME", ""
-	full, inside := v.Path(m.Name)
 	name, _, _ := strings.Cut(m.Name, ":")
 	known, official := collections()[officialNamespace][name]
 	switch {
 	case schema.IsProperty(m.Name):
 		message += ": it is a property of the configuration"
 		hint = "move it out of features, one level up"
-	case v.Tree != nil && inside && v.Tree.Kind(path.Join(full, devcontainer.FeatureName)) == devcontainer.File:
+	case ofFolder:
 		better = "./" + m.Name
 	case official && known.newest != "-":
 		better = officialNamespace + "/" + m.Name

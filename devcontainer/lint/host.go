@@ -191,7 +191,11 @@ func devices(v *rule.View) (out []rule.Finding) {
 		case what == "":
 			what = "this"
 		}
-		out = append(out, rule.AtRight(r, what+" gives the container a device of the host", "leave it out unless the work needs it"))
+		does := " gives the container a device of the host"
+		if strings.HasPrefix(what, "--device-cgroup-rule") {
+			does = " lets the container use such devices of the host, once they are in it"
+		}
+		out = append(out, rule.AtRight(r, what+does, "leave it out unless the work needs it"))
 	}
 	return out
 }

@@ -30,7 +30,7 @@ func serviceEnds(v *rule.View) []rule.Finding {
 		return nil
 	}
 	command := dev.Get("command")
-	if entry := dev.Get("entrypoint"); command == nil && isSoonDone(entry.Words()) {
+	if entry := dev.Get("entrypoint"); (command == nil || takesNone(entry.Words())) && isSoonDone(entry.Words()) {
 		return []rule.Finding{rule.AtCompose(entry, fmt.Sprintf("the service %s ends as soon as its entrypoint is done", dev.Name),
 			`"overrideCommand": true in the configuration replaces it, or write: entrypoint: sleep infinity`)}
 	}
@@ -58,6 +58,11 @@ func serviceEnds(v *rule.View) []rule.Finding {
 	}
 	return asSureAs(image, atService(dev, fmt.Sprintf("the service %s ends at once: %s", dev.Name, why),
 		`add to the service: command: sleep infinity; or to devcontainer.json: "overrideCommand": true`))
+}
+
+// takesNone reports whether a line for a shell does not ask for arguments, as which the words of a command come.
+func takesNone(entrypoint []string) bool {
+	return len(entrypoint) == 3 && shellFlags.MatchString(entrypoint[1]) && !takesArguments.MatchString(entrypoint[2])
 }
 
 // atService is a finding at the name of a service.
@@ -141,7 +146,8 @@ func isSoonDone(words []string) bool {
 	commands, err := shell.Parse(words[2], nil)
 	return err == nil && len(commands) > 0 && !slices.ContainsFunc(commands, func(c *shell.Command) bool {
 		asks := len(c.Words) == 1 && asksAlone(path.Base(c.Words[0].Text))
-		return !isPrinter(c.Words[0].Text) && !asks || c.OnFailure == shell.Open // a loop may run it for ever
+		installs := len(c.Words) > 1 && slices.Contains(onlyInstall[c.Name()], c.Words[1].Text)
+		return !isPrinter(c.Words[0].Text) && !asks && !installs || c.OnFailure == shell.Open // a loop may run it for ever
 	})
 }
 

@@ -174,7 +174,7 @@ func secondLine(v *rule.View, words []*jsonc.Node) []rule.Finding {
 	if !isShell(0) || !isShell(3) || takesArguments.MatchString(words[2].Text) {
 		return nil
 	}
-	return []rule.Finding{v.AtValue(words[3], fmt.Sprintf("this does not run: %s runs its first line alone", words[0].Text),
+	return []rule.Finding{v.AtValue(words[3], fmt.Sprintf("this does not run: %s runs the first text behind -c alone", words[0].Text),
 		`an array is one command; write one line with &&, or an object: {"NAME": […], "OTHER": […]}`)}
 }
 

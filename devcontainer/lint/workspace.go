@@ -139,6 +139,9 @@ func serviceWithoutProject(v *rule.View, n *jsonc.Node, folder string) []rule.Fi
 	if f := emptyVolumeOpened(v, folder); f.Message != "" {
 		return []rule.Finding{f}
 	}
+	if f := belowProject(v, n, folder); f.Message != "" {
+		return []rule.Finding{f}
+	}
 	if path.Clean(folder) == "/" || mounted(folder, v.ServiceMounts()) || mounted(folder, v.Mounts()) ||
 		dev == nil || !composeRead(v) {
 		return nil
@@ -152,13 +155,40 @@ func serviceWithoutProject(v *rule.View, n *jsonc.Node, folder string) []rule.Fi
 		source, target = path.Join(source, ".."), above
 	}
 	for _, r := range v.ServiceMounts() {
-		if r.Mount.Type == "bind" && path.Join(v.Dir, path.Dir(v.Composed.First), r.Mount.Source) == path.Clean(v.Home) {
+		if at := projectAt(v, r); at != "" {
 			return []rule.Finding{v.AtValue(n, fmt.Sprintf("the service %s mounts the project at %s, and nothing at %s", dev.Name,
-				r.Mount.Target, folder), fmt.Sprintf(`write "workspaceFolder": %q`, r.Mount.Target))}
+				at, folder), fmt.Sprintf(`write "workspaceFolder": %q`, at))}
 		}
 	}
 	return []rule.Finding{atService(dev, fmt.Sprintf("the service %s does not mount the project at %s, the folder that the editor opens",
 		dev.Name, folder), fmt.Sprintf("add to its volumes: - %s:%s", filepath.ToSlash(source), target))}
+}
+
+// projectAt returns where a mount of a service has the project, "" for nowhere.
+func projectAt(v *rule.View, r rights.Right) string {
+	if r.Mount.Type != "bind" || path.IsAbs(r.Mount.Source) {
+		return ""
+	}
+	switch path.Join(v.Dir, path.Dir(v.Composed.First), r.Mount.Source) {
+	case path.Clean(v.Home):
+		return r.Mount.Target
+	case path.Join(v.Home, ".."):
+		return path.Join(r.Mount.Target, basename)
+	}
+	return ""
+}
+
+// belowProject reports a service that has the project itself where the editor opens a folder of the project's name in it. The
+// finding has no message when that is not so.
+func belowProject(v *rule.View, n *jsonc.Node, folder string) rule.Finding {
+	parent, named := strings.CutSuffix(path.Clean(folder), "/"+basename)
+	for _, r := range v.ServiceMounts() {
+		if named && path.Clean(r.Mount.Target) == parent && projectAt(v, r) == r.Mount.Target {
+			return v.AtValue(n, fmt.Sprintf("%s is the project itself, which has no folder of its own name", parent),
+				fmt.Sprintf(`write "workspaceFolder": %q, or mount the folder above the project there`, parent))
+		}
+	}
+	return rule.Finding{}
 }
 
 // ownFolderOpened reports a service that has the configuration's folder where the editor opens the project: the paths

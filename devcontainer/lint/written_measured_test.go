@@ -35,6 +35,24 @@ var writtenMeasured = []pair{
 		imaged("mcr.microsoft.com/devcontainers/universal:2", `, "remoteUser": "vscode"`),
 		imaged("mcr.microsoft.com/devcontainers/universal:2", `, "remoteUser": "codespace"`)},
 	{"release misspelt in a tag", `error SBX755 python`, "FROM python:3.12-slim-bookwork\n", "FROM python:3.12-slim-bookworm\n"},
+	{"words of a tag in the other order", `error SBX755 node`, "FROM node:22-slim-bookworm\n", "FROM node:22-bookworm-slim\n"},
+	{"words of a tag in the order of another image", `error SBX755 python`, "FROM python:3.12-bookworm-slim\n",
+		"FROM python:3.12-slim-bookworm\n"},
+	{"slim image that is none", `error SBX755 golang`, "FROM golang:1.24-slim-bookworm\n", "FROM golang:1.24-bookworm\n"},
+	{"number of the user of an image on Ubuntu", `error SBX750 groupadd`, "FROM ros:jazzy\nRUN groupadd --gid 1000 dev\n",
+		"FROM ros:humble\nRUN groupadd --gid 1000 dev\n"},
+	{"ARG of another stage, on an image for dev containers", `warning SBX730 ${TOOL}`,
+		"FROM debian:13 AS a\nARG TOOL=1\nRUN echo ${TOOL} > /a\nFROM mcr.microsoft.com/devcontainers/base:bookworm\n" +
+			"COPY --from=a /a /a\nRUN echo ${TOOL}\n",
+		"FROM debian:13 AS a\nARG TOOL=1\nRUN echo ${TOOL} > /a\nFROM mcr.microsoft.com/devcontainers/base:bookworm\n" +
+			"COPY --from=a /a /a\nARG TOOL=1\nRUN echo ${TOOL}\n"},
+	{"lists of packages in a stage that is not kept", `SBX723`, "",
+		"FROM debian:12 AS a\nRUN apt-get update && apt-get install -y curl\nFROM debian:12\nCOPY --from=a /usr/bin/curl /a\n"},
+	{"folder of a Feature without ./", `error SBX325 "features/a"`,
+		imaged("debian:13", `,`+"\n"+`"features": {"features/a": {}}`) + "\n-- .devcontainer/features/a/devcontainer-feature.json --\n" +
+			`{"id": "a", "version": "1.0.0"}` + "\n-- .devcontainer/features/a/install.sh --\ntrue\n",
+		imaged("debian:13", `,`+"\n"+`"features": {"./features/a": {}}`) + "\n-- .devcontainer/features/a/devcontainer-feature.json --\n" +
+			`{"id": "a", "version": "1.0.0"}` + "\n-- .devcontainer/features/a/install.sh --\ntrue\n"},
 	{"other words in a tag", `SBX755`, "", "FROM node:lts-iron\nFROM php:8.3-apache\nFROM golang:tip\nFROM node:current-slim\n"},
 	// Ports and mounts.
 	{"port of the container alone", `warning SBX411 "-p=4321"`, imaged("debian:13", `, "runArgs": ["-p=4321"]`),
@@ -51,7 +69,23 @@ var writtenMeasured = []pair{
 			"    command: sleep infinity\n    volumes:\n      - a:/w\nvolumes:\n  a:\n-- requirements.txt --\n",
 		composedAt("/w", `, "postCreateCommand": "git clone URL . && pip install -r requirements.txt"`) + "services:\n  app:\n" +
 			"    image: python:3.13\n    command: sleep infinity\n    volumes:\n      - a:/w\nvolumes:\n  a:\n-- requirements.txt --\n"},
+	// Where the project is.
+	{"folder of the project's name in the project", `warning SBX317 "/workspaces`,
+		composedAt("/workspaces/${localWorkspaceFolderBasename}", "") + "services:\n  app:\n    image: debian:13\n" +
+			"    command: sleep infinity\n    volumes:\n      - ..:/workspaces:cached\n",
+		composedAt("/workspaces/${localWorkspaceFolderBasename}", "") + "services:\n  app:\n    image: debian:13\n" +
+			"    command: sleep infinity\n    volumes:\n      - ../..:/workspaces:cached\n"},
+	{"folder beside the mount of all projects", `warning SBX317 "/workspace"`,
+		composedAt("/workspace", "") + "services:\n  app:\n    image: debian:13\n    command: sleep infinity\n" +
+			"    volumes:\n      - ../..:/workspaces:cached\n",
+		composedAt("/workspaces/a", "") + "services:\n  app:\n    image: debian:13\n    command: sleep infinity\n" +
+			"    volumes:\n      - ../..:/workspaces:cached\n"},
 	// Services.
+	{"command behind a line for a shell", `error SBX326 ["/bin/sh"`,
+		composedAt("/w", "") + "services:\n  app:\n    image: python:3.12\n    volumes: [\"..:/w\"]\n" +
+			"    entrypoint: [\"/bin/sh\", \"-c\", \"pip install -r requirements.txt\"]\n    command: [\"sleep\", \"infinity\"]\n",
+		composedAt("/w", "") + "services:\n  app:\n    image: python:3.12\n    volumes: [\"..:/w\"]\n" +
+			"    entrypoint: [\"/bin/sh\", \"-c\", \"pip --version; exec \\\"$$0\\\" \\\"$$@\\\"\"]\n    command: [\"sleep\", \"infinity\"]\n"},
 	{"service that only builds", `error SBX326 colcon`,
 		composedAt("/w", "") + "services:\n  app:\n    image: debian:13\n    volumes: [\"..:/w\"]\n    command: colcon build --symlink-install\n",
 		composedAt("/w", "") + "services:\n  app:\n    image: debian:13\n    volumes: [\"..:/w\"]\n" +
