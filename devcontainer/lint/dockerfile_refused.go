@@ -16,9 +16,10 @@ import (
 )
 
 var (
-	// namesSources and pipesToShell match steps after which apt may have packages of others: two, as each is found by its words.
-	namesSources = lazyregexp.New(`sources|yum\.repos|vault\.centos|config-manager|` +
-		`add-apt|apt-key|\.deb\b|dpkg -i|extrepo|/etc/apt`)
+	// namesSources, debFile and pipesToShell match steps after which apt may have packages of others: three, as each is found by its
+	// words.
+	namesSources = lazyregexp.New(`sources|yum\.repos|vault\.centos|config-manager|add-apt|apt-key|dpkg -i|extrepo|/etc/apt`)
+	debFile      = lazyregexp.New(`\.deb\b`)
 	pipesToShell = lazyregexp.New(`\|\s*(sudo\s+)?(-E\s+)?(ba)?sh\b`)
 	// otherPip matches what may bring a pip that is not the system's, or tell it what to do.
 	otherPip = lazyregexp.New(`(?i)venv|conda|pyenv|managed|break-system|get-pip|\buv\b|pip\.conf|PIP_|pipx|pip config|` +
@@ -210,5 +211,5 @@ func pipInstalls(cmd *shell.Command) bool {
 
 // otherSources reports whether apt may have packages of others after a step.
 func otherSources(step string) bool {
-	return namesSources.MatchString(step) || pipesToShell.MatchString(step)
+	return namesSources.MatchString(step) || debFile.MatchString(step) || pipesToShell.MatchString(step)
 }

@@ -1,7 +1,6 @@
 package rule
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/compose"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 // StartUser returns the user of the container's first process, as far as the
@@ -84,10 +84,10 @@ func IsRoot(user string) bool {
 }
 
 // ForDevContainers are images whose label names a remoteUser.
-var ForDevContainers = regexp.MustCompile(`(^|/)(devcontainers?|vscode/devcontainers)/|^ghcr\.io/[^/]+/claude-sandbox`)
+var ForDevContainers = lazyregexp.New(`(^|/)(devcontainers?|vscode/devcontainers)/|^ghcr\.io/[^/]+/claude-sandbox`)
 
 // SudoersPath matches the files with the rules of sudo.
-var SudoersPath = regexp.MustCompile(`/etc/sudoers(\.d/|$|\.d$)`)
+var SudoersPath = lazyregexp.New(`/etc/sudoers(\.d/|$|\.d$)`)
 
 func (c *View) HasFeatures() bool {
 	n := c.Root.Member("features")

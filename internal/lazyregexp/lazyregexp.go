@@ -4,20 +4,18 @@
 //
 // Most texts hold no match, and none of the words that a match must have. Those words are
 // looked for first: it costs a small part of a match, and many an expression is never compiled.
+// An expression that is nothing but some words matches a text that holds one of them, and is not tried.
 package lazyregexp
 
 import (
 	"regexp"
 	"regexp/syntax"
-	"slices"
-	"strings"
 	"sync"
 )
 
 // Regexp is a regular expression that is compiled once, and safe for concurrent use.
 type Regexp struct {
-	text     string
-	words    func() []word // of which every match holds one; none when that is not known
+	words    func() words
 	compiled func() *regexp.Regexp
 }
 
@@ -25,13 +23,12 @@ type Regexp struct {
 // package use it.
 func New(text string) *Regexp {
 	return &Regexp{
-		text: text,
-		words: sync.OnceValue(func() []word {
+		words: sync.OnceValue(func() words {
 			parsed, err := syntax.Parse(text, syntax.Perl)
 			if err != nil {
 				panic(err)
 			}
-			return needed(parsed)
+			return wordsOf(parsed)
 		}),
 		compiled: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) }),
 	}
@@ -39,32 +36,18 @@ func New(text string) *Regexp {
 
 // in returns the compiled expression for a text that may hold a match, and nil for one that holds none.
 func (r *Regexp) in(s string) *regexp.Regexp {
-	words := r.words()
-	if len(words) == 0 {
-		return r.compiled()
+	if held, known := r.words().in(s); known && !held {
+		return nil
 	}
-	folded := s
-	if slices.ContainsFunc(words, func(w word) bool { return w.fold }) {
-		if !isASCII(s) { // which has other letters that are the same in another case
-			return r.compiled()
-		}
-		folded = strings.ToLower(s)
-	}
-	for _, w := range words {
-		text := s
-		if w.fold {
-			text = folded
-		}
-		if strings.Contains(text, w.text) {
-			return r.compiled()
-		}
-	}
-	return nil
+	return r.compiled()
 }
 
 func (r *Regexp) MatchString(s string) bool {
-	re := r.in(s)
-	return re != nil && re.MatchString(s)
+	words := r.words()
+	if held, known := words.in(s); known && (words.matches || !held) {
+		return held
+	}
+	return r.compiled().MatchString(s)
 }
 
 func (r *Regexp) FindString(s string) string {

@@ -13,7 +13,8 @@ import (
 func FuzzAnswers(f *testing.F) {
 	for _, expression := range []string{`\b(sbx-init\s+run|ip6?tables(-restore)?|nft)\b`, `(?i)(TOKEN|API_?KEY|PASSWD)(_|$)`, `^~(/|$)|:~/`,
 		`sources|source|\.deb\b`, `a{0,2}b{2}`, `(x*|y+)z?`, `[ab]c|[^d]`, `(?i)k|straße`, "\uFFFD", ``, `(?:)|a`, `(?s).*end`, `[[:word:]]+=`,
-		`x(?i:y)[ïe]`, `(ab|(?:))c`, `(?i)[ks]{2}`} {
+		`x(?i:y)[ïe]`, `(ab|(?:))c`, `(?i)[ks]{2}`, `gh[pousr]_|npm_?x`,
+		`sources|source|yum\.repos`, `(?i)a(b|c)?`, `(|a)b`, `x[ab]?`} {
 		for _, text := range []string{"", "nft list", "soft nfts", "ip6tables-restore <f", "my_api_key", "token", "PASSWD_", "~", "x:~/",
 			"apt source", "aabb", "\u212a", "ſ", "STRASSE", "straSSE", "STRAßE", "\xff", "z", "the end", "NAME=x", "XYï", "xyE", "\u017fK"} {
 			f.Add(expression, text)
