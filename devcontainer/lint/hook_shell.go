@@ -62,7 +62,25 @@ func mayBeBash(text string) bool {
 	}
 	hasText := slices.ContainsFunc(bashTexts, func(part string) bool { return strings.Contains(text, part) })
 	return hasText || slices.ContainsFunc(bashWords, func(word string) bool { return holdsWord(text, word) }) ||
-		strings.Contains(text, "==") && holdsWord(text, "[") || expansions.MatchString(text)
+		comparesInTest(text) || expansions.MatchString(text)
+}
+
+// comparesInTest reports whether == stands between a bracket and a closing one, and not in the text of awk and the like.
+func comparesInTest(text string) bool {
+	if !strings.Contains(text, "==") || !holdsWord(text, "[") {
+		return false
+	}
+	for behind := text; ; {
+		_, inside, found := strings.Cut(behind, "[")
+		if !found {
+			return false
+		}
+		test, rest, _ := strings.Cut(inside, " ]")
+		if strings.Contains(test, "==") {
+			return true
+		}
+		behind = rest
+	}
 }
 
 // holdsBraces reports whether a text has braces around a comma, without white space, and no dollar sign in front.
