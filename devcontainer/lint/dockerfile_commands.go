@@ -100,6 +100,7 @@ func commandsRefused(v *rule.View) (out []rule.Finding) {
 		history := s.History()
 		first := len(history) - len(s.Instructions)
 		said := map[string]bool{}
+		c := &atStep{v: v, name: base.Image, image: image, stage: s, reading: reading}
 		for n, i := range s.Instructions {
 			if i.Name != "RUN" {
 				continue
@@ -115,7 +116,7 @@ func commandsRefused(v *rule.View) (out []rule.Finding) {
 				if !judged || cmd.OnFailure == shell.Open || !judging.Spend(len(v.Build.File.Doc.Src)) {
 					continue
 				}
-				c := &atStep{v, base.Image, image, s, i, history[:first+n], reading, cmd}
+				c.step, c.history, c.Command = i, history[:first+n], cmd
 				r := refusal{}
 				if refuses != nil && !said[cmd.Name()] {
 					r = refuses(c)

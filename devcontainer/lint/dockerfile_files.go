@@ -94,7 +94,7 @@ func buildVariables(v *rule.View) (out []buildVariable) {
 // buildTimeSecrets reports keys that ARG and ENV put into the image.
 func buildTimeSecrets(v *rule.View) (out []rule.Finding) {
 	for _, b := range rule.Once(v, "variables of the build", buildVariables) {
-		if b.value != nil && !b.literal() && isPassword(b.name, b.expanded) {
+		if b.value != nil && isPassword(b.name, b.expanded) && !b.literal() {
 			out = append(out, v.AtDockerfile(b.start, b.end, b.name+" is written out, and stays readable in the image",
 				"use RUN --mount=type=secret,id="+b.name+", or let the person set it when the container starts"))
 		} else if b.keeps() && !b.literal() {

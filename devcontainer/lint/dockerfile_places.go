@@ -76,7 +76,7 @@ func placedElsewhere(v *rule.View) (out []rule.Finding) {
 					clear(placed)
 				}
 			case *instructions.RunCommand:
-				if onlyStartFiles(i) { // which no step reads
+				if len(placed) == 0 && !mayPlace(i) || onlyStartFiles(i) { // which no step reads
 					continue
 				}
 				if !known || otherPaths.MatchString(i.Source()) || i.Unread || slices.ContainsFunc(i.Shell, readsFiles.MatchString) ||

@@ -169,20 +169,24 @@ func fromNodeSource(cmd *shell.Command) bool {
 }
 
 func (p *programs) install(w shell.Word) {
-	name := strings.FieldsFunc(w.Text+"=", func(c rune) bool { return strings.ContainsRune("=~<>:@", c) })
-	if !w.Literal || len(name) == 0 {
+	const ends = "=~<>:@"
+	name := strings.TrimLeft(w.Text, ends)
+	if end := strings.IndexAny(name, ends); end >= 0 {
+		name = name[:end]
+	}
+	if !w.Literal || name == "" {
 		p.any = true
 		return
 	}
-	brings, known := baseimage.Brings(p.known.Family, name[0])
-	if p.vendor && name[0] == "nodejs" {
+	brings, known := baseimage.Brings(p.known.Family, name)
+	if p.vendor && name == "nodejs" {
 		brings = []string{"node", "npm", "npx", "corepack"}
 	}
 	for _, program := range brings {
 		p.brought[program] = true
 	}
-	p.unknown = p.unknown || !known && !strings.HasPrefix(name[0], ".")
-	p.any = p.any || !known && mayNeedShadow.MatchString(name[0])
+	p.unknown = p.unknown || !known && !strings.HasPrefix(name, ".")
+	p.any = p.any || !known && mayNeedShadow.MatchString(name)
 }
 
 // step takes note of what an instruction brings, and calls visit for each command of a RUN before that.
