@@ -503,6 +503,16 @@ func firstLineOf(v *rule.View, full string) rights.Place {
 	return rights.Place{Doc: doc, End: len(firstLine(doc.Src))}
 }
 
+// lastLineOf is the place of a file's last line with text.
+func lastLineOf(v *rule.View, full string) rights.Place {
+	place := firstLineOf(v, full)
+	if place.Doc != nil {
+		text := bytes.TrimRight(place.Doc.Src, " \t\r\n")
+		place.Start, place.End = bytes.LastIndexByte(text, '\n')+1, len(text)
+	}
+	return place
+}
+
 func firstLine(src []byte) string {
 	line, _, _ := strings.Cut(string(src), "\n")
 	return line

@@ -274,7 +274,7 @@ func missingInHooks(v *rule.View, p *programs) (out []rule.Finding) {
 	return out
 }
 
-// interpreterMissing is the finding, without its place, about a script of the project whose first line names a program that
+// interpreterMissing is the finding about a script of the project whose first line names a program that
 // the container does not have; its message is "" when it may.
 func (p *programs) interpreterMissing(v *rule.View, cmd *shell.Command) (f rule.Finding) {
 	name, byPath := scriptOf(cmd)
@@ -287,8 +287,9 @@ func (p *programs) interpreterMissing(v *rule.View, cmd *shell.Command) (f rule.
 		if err != nil || program == "" || !p.lacks(program) {
 			return f
 		}
-		f = rule.Finding{Message: fmt.Sprintf("%s runs %s, and %s has none", program, name, p.image),
-			Hint: "install it, or begin the script with #!/bin/sh"}
+		f = rule.Finding{Place: firstLineOf(v, path.Join(folder, name)),
+			Message: fmt.Sprintf("%s runs %s, and %s has none", program, name, p.image),
+			Hint:    "install it, or begin the script with #!/bin/sh"}
 		if !p.known.Asked() || cmd.OnFailure == shell.Unheard {
 			f.Severity = diag.SeverityWarning
 		}

@@ -156,7 +156,7 @@ var writtenDocker = []pair{
 		"FROM centos:7\nRUN sed -i s/mirrorlist/#mirrorlist/ /etc/yum.repos.d/* && yum install -y git\n"},
 	{"program to start with", `error SBX753 ENTRYPOINT`, ownCommand + "ENTRYPOINT [\"/entrypoint.sh\"]\n",
 		ownCommand + "COPY entrypoint.sh /\nENTRYPOINT [\"/entrypoint.sh\"]\n-- .devcontainer/entrypoint.sh --\n#!/bin/sh\nexec sleep 1d\n"},
-	{"script that runs no CMD", `warning SBX753 ENTRYPOINT`, ownCommand + "COPY --chmod=755 e.sh /e.sh\nENTRYPOINT [\"/e.sh\"]\n" +
+	{"script that runs no CMD", `warning SBX753 echo hi`, ownCommand + "COPY --chmod=755 e.sh /e.sh\nENTRYPOINT [\"/e.sh\"]\n" +
 		"CMD [\"sleep\", \"infinity\"]\n-- .devcontainer/e.sh --\n#!/bin/sh\necho hi\n",
 		ownCommand + "COPY --chmod=755 e.sh /e.sh\nENTRYPOINT [\"/e.sh\"]\n" +
 			"CMD [\"sleep\", \"infinity\"]\n-- .devcontainer/e.sh --\n#!/bin/sh\necho hi\nexec \"$@\"\n"},
@@ -179,7 +179,7 @@ var writtenDocker = []pair{
 	{"useradd beside packages that are not known", `warning SBX749 groupadd`,
 		"FROM alpine:3.20\nRUN apk add --no-cache hugo gcompat\nRUN groupadd dev && useradd -m -g dev dev\n",
 		"FROM alpine:3.20\nRUN apk add --no-cache hugo gcompat shadow\nRUN groupadd dev && useradd -m -g dev dev\n"},
-	{"script with a file in /run", `warning SBX753 ENTRYPOINT`, ownCommand + "COPY --chmod=755 e.sh /e.sh\nENTRYPOINT [\"/e.sh\"]\n" +
+	{"script with a file in /run", `warning SBX753 mkdir`, ownCommand + "COPY --chmod=755 e.sh /e.sh\nENTRYPOINT [\"/e.sh\"]\n" +
 		"CMD [\"sleep\", \"infinity\"]\n-- .devcontainer/e.sh --\n#!/bin/sh\nmkdir -p /var/run/worker\n",
 		ownCommand + "COPY --chmod=755 e.sh /e.sh\nENTRYPOINT [\"/e.sh\"]\n" +
 			"CMD [\"sleep\", \"infinity\"]\n-- .devcontainer/e.sh --\n#!/bin/sh\nmkdir -p /var/run/worker\n/opt/worker run\n"},

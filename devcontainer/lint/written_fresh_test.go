@@ -177,7 +177,7 @@ var writtenFresh = []pair{
 	{"test of an option with another way", `SBX913`, "", optional("false", "[ \"$LOUD\" = true ] && echo HI || true")},
 	{"test of an option that the script sets", `SBX913`, "", optional("false", "LOUD=true\n[ \"$LOUD\" = true ] && echo HI")},
 	// Programs that start scripts.
-	{"interpreter of a hook's script", `error SBX749 "./a.sh"`, imaged("debian:12", `, "postCreateCommand": "./a.sh"`) +
+	{"interpreter of a hook's script", `error SBX749 #!/usr/bin/env zsh`, imaged("debian:12", `, "postCreateCommand": "./a.sh"`) +
 		"\n-- a.sh --\n#!/usr/bin/env zsh\n", imaged("debian:12", `, "postCreateCommand": "./a.sh"`) + "\n-- a.sh --\n#!/bin/bash\n"},
 	{"first process with the line ends of Windows", `error SBX753 #!/bin/sh`, ownCommand + "COPY run.sh /\nENTRYPOINT [\"/run.sh\"]\n" +
 		"-- .devcontainer/run.sh --\n#!/bin/sh\r\nexec sleep 9\n", ownCommand + "COPY run.sh /\nENTRYPOINT [\"/run.sh\"]\n" +

@@ -61,7 +61,7 @@ var writtenSteps = []pair{
 			"-- .devcontainer/Dockerfile --\nFROM node:22\nWORKDIR /w\nCOPY package.json ./\nRUN npm install\n" +
 			"-- .devcontainer/package.json --\n{}\n"},
 	// Texts and arrays.
-	{"script without its first line", `warning SBX753 ENTRYPOINT`, ownCommand + "COPY --chmod=755 e.sh /e.sh\nENTRYPOINT [\"/e.sh\"]\n" +
+	{"script without its first line", `warning SBX753 # starts`, ownCommand + "COPY --chmod=755 e.sh /e.sh\nENTRYPOINT [\"/e.sh\"]\n" +
 		"-- .devcontainer/e.sh --\n# starts\nexec sleep 1d\n", ownCommand + "COPY --chmod=755 e.sh /e.sh\nENTRYPOINT [\"/e.sh\"]\n" +
 		"-- .devcontainer/e.sh --\n#!/bin/sh\nexec sleep 1d\n"},
 	{"array without quotes", `warning SBX731 ENTRYPOINT`, ownCommand + "ENTRYPOINT [/usr/bin/tail, -f, /dev/null]\n",
