@@ -186,6 +186,10 @@ func TestRefused(t *testing.T) {
 			`"127.0.0.1:80:80/tpc" is no port; write ADDRESS:HOST:CONTAINER/PROTOCOL; only CONTAINER is needed`},
 		{"an address and one port", "services:\n  a: {image: i, ports: ['127.0.0.1:80']}\n",
 			`"127.0.0.1:80" is no port; write ADDRESS:HOST:CONTAINER/PROTOCOL; only CONTAINER is needed`},
+		{"a protocol at both ends", "services:\n  a: {image: i, ports: ['80/udp:80/udp']}\n",
+			`"80/udp:80/udp" is no port; the protocol is written once, at the end: write 80:80/udp`},
+		{"two ports in one text", "services:\n  a: {image: i, ports: ['80, 90:90']}\n",
+			`"80, 90:90" is no port; write each port as an element of its own`},
 		{"ports in all forms",
 			"services:\n  a: {image: i, ports: [1, '1-2', '80:80', '1-2:3-4', '127.0.0.1:8:8', '127.0.0.1::5', " +
 				"'127.0.0.1:5-6:5-6', '6:6/udp']}\n", ""},

@@ -106,9 +106,13 @@ func PortHint(text string) string {
 	if rest, named := strings.CutPrefix(text, "localhost:"); named && IsPort("127.0.0.1:"+rest) {
 		return "the address is a number: write 127.0.0.1:" + rest
 	}
+	if list := strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' }); len(list) > 1 &&
+		!slices.ContainsFunc(list, func(one string) bool { return !IsPort(one) }) {
+		return "write each port as an element of its own"
+	}
 	for _, protocol := range []string{"/tcp", "/udp"} {
 		if once := strings.ReplaceAll(text, protocol, "") + protocol; strings.Contains(text, protocol+":") && IsPort(once) {
-			return "the protocol stands at the end alone: write " + once
+			return "the protocol is written once, at the end: write " + once
 		}
 	}
 	return "write ADDRESS:HOST:CONTAINER/PROTOCOL; only CONTAINER is needed"

@@ -195,7 +195,7 @@ func needsRoot(cmd *shell.Command) string {
 
 // rootNeeded reports what root alone may do, in steps and hooks that another user runs.
 func rootNeeded(v *rule.View) (out []rule.Finding) {
-	const message, hint = "%s works for root alone, and %s runs it", "write USER root above it, and the other user below"
+	const message, hint = "%s works only for root, and %s runs it", "write USER root above it, and the other user below"
 	for _, s := range neededStages(v) {
 		image, _ := baseimage.Of(s.Base().Image)
 		node := image.Official() && image.User == "node"
@@ -311,7 +311,7 @@ func rootNeededInHooks(v *rule.View) (out []rule.Finding) {
 				return // SBX749 and SBX703 say it
 			}
 			said = true
-			f := v.AtValue(n, fmt.Sprintf("%s works for root alone, and %s runs the hook", what, user),
+			f := v.AtValue(n, fmt.Sprintf("%s works only for root, and %s runs the hook", what, user),
 				"put sudo in front, where the image has it; or do it in the Dockerfile")
 			if cmd.OnFailure == shell.Unheard {
 				f.Severity = diag.SeverityWarning

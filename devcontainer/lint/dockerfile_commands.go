@@ -227,7 +227,7 @@ var moved = lazyregexp.New(`^https?://github\.com/[^/]+/[^/]+/(releases/(latest/
 func curlRefuses(c *atStep) refusal {
 	for _, w := range c.Args() {
 		if moved.MatchString(w.Text) && !hasFlag(c.Command, "-L", "--location", "--location-trusted") && !c.before(".curlrc") {
-			return refusal{message: "GitHub answers with another address, which curl follows with -L alone", hint: "add -L", warn: true}
+			return refusal{message: "GitHub answers with another address, which curl follows only with -L", hint: "add -L", warn: true}
 		}
 	}
 	return certificatesMissing(c)

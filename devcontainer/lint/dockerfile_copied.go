@@ -87,13 +87,13 @@ func startRefused(v *rule.View, context string) rule.Finding {
 	binary := strings.Contains(text, "\x00") || strings.HasPrefix(text, "\x7f")
 	if f.Message == "" && text != "" && !binary && !strings.HasPrefix(text, "#!") {
 		const message = "%s does not begin with #!: the engine refuses it (exec format error), unless a shell starts it"
-		f = rule.Finding{Place: firstLineOf(v, full), Message: fmt.Sprintf(message, place),
+		f = rule.Finding{Place: firstLineOf(v, from), Message: fmt.Sprintf(message, place),
 			Hint: "let its first line be #!/bin/sh", Severity: diag.SeverityWarning} // the reference CLI's does
 	}
 	passes := strings.Contains(text, "$@") || strings.Contains(text, "$*") || staysUp.MatchString(ofRun.ReplaceAllString(text, ""))
 	shellScript := program == "sh" || program == "bash" || program == "dash"
 	if cmd := v.Build.Final.Last("CMD"); f.Message == "" && cmd != nil && shellScript && !passes {
-		f = rule.Finding{Place: lastLineOf(v, full), Message: fmt.Sprintf("%s never runs the CMD, so the container ends with the script", place),
+		f = rule.Finding{Place: lastLineOf(v, from), Message: fmt.Sprintf("%s never runs the CMD, so the container ends with the script", place),
 			Hint: `end the script with exec "$@"`, Severity: diag.SeverityWarning}
 	}
 	if f.Doc == nil {

@@ -56,7 +56,7 @@ func rpmRefuses(c *atStep) refusal {
 			return refusal{message: fmt.Sprintf("curl conflicts with curl-minimal, which %s has", c.name),
 				hint: "leave it out: curl-minimal has the program curl; or add --allowerasing", warn: true}
 		case m != nil && slices.Contains(ofEPEL, w.Text) && !c.opaque() && !c.before("epel") && !strings.Contains(line, "epel"):
-			return refusal{message: fmt.Sprintf("%s has %s in EPEL alone, which is not set up", c.name, w.Text),
+			return refusal{message: fmt.Sprintf("%s has %s only in EPEL, which is not set up", c.name, w.Text),
 				hint: "write dnf install -y epel-release && in front", warn: true}
 		}
 	}
@@ -140,7 +140,7 @@ func dotnetRefuses(c *atStep) refusal {
 		c.before("dotnet-install", "dotnet-sdk", "--from") {
 		return refusal{}
 	}
-	return refusal{message: fmt.Sprintf("%s has the runtime alone, and dotnet %s belongs to the SDK", c.name, c.verb()), warn: true,
+	return refusal{message: fmt.Sprintf("%s has only the runtime, and dotnet %s belongs to the SDK", c.name, c.verb()), warn: true,
 		hint: "take mcr.microsoft.com/dotnet/sdk, or do this in a stage of its own"}
 }
 

@@ -84,7 +84,7 @@ func staleLists(v *rule.View) (out []rule.Finding) {
 	for _, s := range rule.Once(v, "steps with apt", aptSteps) {
 		if s.stale != nil {
 			out = append(out, v.AtCommand(s.stale,
-				"a later step installs packages by these lists, which the build cache keeps until they are out of date",
+				"a later step installs packages by these lists, and the build cache may keep them until they are out of date",
 				"fetch and install in one step: RUN apt-get update && apt-get install …"))
 		}
 	}

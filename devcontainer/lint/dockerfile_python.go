@@ -106,9 +106,9 @@ func (b *broughtFiles) partsOfProject(cmd *shell.Command, folder string) rule.Fi
 func (b *broughtFiles) hintParts(cmd *shell.Command) string {
 	switch {
 	case cmd.Is("poetry"):
-		return "add --no-root, which installs the dependencies alone"
+		return "add --no-root, which installs only the dependencies"
 	case cmd.Is("uv") && len(cmd.Operands()) > 0 && cmd.Operands()[0].Text == "sync":
-		return "add --no-install-project, which installs the dependencies alone"
+		return "add --no-install-project, which installs only the dependencies"
 	}
 	return "put the COPY of the project above this step"
 }

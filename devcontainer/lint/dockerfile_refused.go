@@ -81,7 +81,7 @@ var endedUbuntu = []string{"19.04", "19.10", "20.10", "21.04", "21.10", "22.10",
 func (p *refusals) updateOfArchived(cmd *shell.Command) (f rule.Finding) {
 	name, moved := movedAway[p.image.Release]
 	if p.image.Ubuntu && aptUpdate(cmd) && slices.Contains(endedUbuntu, p.image.Release) {
-		f = p.v.AtCommand(cmd, fmt.Sprintf("%s finds no packages: Ubuntu's servers have %s no longer", cmd.Name(), p.image.Release),
+		f = p.v.AtCommand(cmd, fmt.Sprintf("%s finds no packages: Ubuntu's servers no longer have %s", cmd.Name(), p.image.Release),
 			"take an image of a newer release, or let the sources name old-releases.ubuntu.com")
 		f.Severity = diag.SeverityWarning
 		return f
@@ -95,7 +95,7 @@ func (p *refusals) updateOfArchived(cmd *shell.Command) (f rule.Finding) {
 	if !moved || p.image.Ubuntu || !aptUpdate(cmd) || strings.Contains(p.name, "@") {
 		return f
 	}
-	f = p.v.AtCommand(cmd, fmt.Sprintf("%s finds no packages: Debian's servers have %s no longer", cmd.Name(), name),
+	f = p.v.AtCommand(cmd, fmt.Sprintf("%s finds no packages: Debian's servers no longer have %s", cmd.Name(), name),
 		"take an image of a newer release, or let /etc/apt/sources.list name archive.debian.org")
 	f.Severity = diag.SeverityWarning // a mirror may have it
 	return f

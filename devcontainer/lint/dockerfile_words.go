@@ -87,7 +87,7 @@ func mkdirRefuses(c *atStep) refusal {
 		parent := path.Dir(path.Clean(w.Text))
 		below := w.Literal && usualFolders.MatchString(parent+"/") && strings.Count(parent, "/") > 1 && !strings.ContainsAny(w.Text, "$*{")
 		if below && !c.before(parent) && !c.opaque() {
-			return refusal{message: fmt.Sprintf("there is no folder %s yet, and mkdir makes one folder alone", parent), hint: "write mkdir -p"}
+			return refusal{message: fmt.Sprintf("there is no folder %s yet, and mkdir makes one folder at a time", parent), hint: "write mkdir -p"}
 		}
 	}
 	return refusal{}

@@ -183,7 +183,7 @@ func extensionUnknown(v *rule.View, n *jsonc.Node) rule.Finding {
 	archive := strings.HasSuffix(n.Text, ".vsix")
 	id, _ := strings.CutSuffix(n.Text, ".vsix")
 	if archive && extensionID.MatchString(id) && v.Tree != nil && absent(v, path.Join(v.Home, n.Text)) {
-		return v.AtValue(n, fmt.Sprintf("%q is no id of an extension, and there is no such file", n.Text), "write the id alone, without .vsix")
+		return v.AtValue(n, fmt.Sprintf("%q is no id of an extension, and there is no such file", n.Text), "write only the id, without .vsix")
 	}
 	address := page || slashed || strings.Contains(n.Text, "//marketplace.")
 	if n.Text == "" || archive || strings.ContainsAny(n.Text, "/$") && !address {
@@ -199,7 +199,7 @@ func extensionUnknown(v *rule.View, n *jsonc.Node) rule.Finding {
 			!slices.ContainsFunc(ids, func(id string) bool { return !extensionID.MatchString(id) }) {
 			hint = "write each id as an element of its own"
 		} else if id, _, versioned := strings.Cut(n.Text, "@"); versioned {
-			hint = fmt.Sprintf("a version is three numbers; %s alone is the newest", id)
+			hint = fmt.Sprintf("a version is three numbers; %s without one is the newest", id)
 		}
 		return v.AtValue(n, fmt.Sprintf("%q is no id of an extension", n.Text), hint)
 	}

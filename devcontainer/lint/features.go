@@ -135,7 +135,7 @@ func neededFeatures(v *rule.View) (out []rule.Finding) {
 			if _, known := collections()[officialNamespace][n.Text]; known {
 				hint = "write " + officialNamespace + "/" + n.Text
 			}
-			out = append(out, v.AtValue(n, fmt.Sprintf("no Feature is called %q alone, so this orders nothing", n.Text), hint))
+			out = append(out, v.AtValue(n, fmt.Sprintf("%q is not the whole name of a Feature, so this orders nothing", n.Text), hint))
 		}
 	}
 	return out
@@ -235,10 +235,10 @@ func refusesImage(v *rule.View, m jsonc.Member, name string) []rule.Finding {
 	var f rule.Finding
 	switch {
 	case known.Family == baseimage.Alpine && slices.Contains(aptOnly, name):
-		f = v.AtName(m, fmt.Sprintf("the Feature %s does not install on Alpine, which %s is", name, image),
+		f = v.AtName(m, fmt.Sprintf("the Feature %s does not install on Alpine, which %s is based on", name, image),
 			"take an image of Debian or Ubuntu, or install the program in a Dockerfile with apk")
 	case known.Release == "13" && strings.HasPrefix(name, "docker-") && asksForMoby(m.Value):
-		f = v.AtName(m, fmt.Sprintf("the Feature %s has no moby packages for Debian trixie, which %s is", name, image),
+		f = v.AtName(m, fmt.Sprintf("the Feature %s has no moby packages for Debian trixie, which %s is based on", name, image),
 			`set its option "moby": false, or take an image of bookworm`)
 	default:
 		return nil

@@ -97,7 +97,7 @@ func restLost(h *hookReading, cmd *shell.Command) rule.Finding {
 		return rule.Finding{}
 	}
 	return rule.Finding{Severity: diag.SeverityWarning,
-		Message: fmt.Sprintf("%s -c runs %s alone: the words behind it are no part of the command", cmd.Name(), script.Text),
+		Message: fmt.Sprintf("%s -c runs only %s: the words behind it are no part of the command", cmd.Name(), script.Text),
 		Hint:    fmt.Sprintf("put the whole command into quotes: %s -c '%s %s …'", cmd.Name(), script.Text, next.Text)}
 }
 

@@ -349,7 +349,7 @@ func scriptFails(v *rule.View, folder, name string, cmd *shell.Command, byPath, 
 		return f
 	case byPath && known && !executable && !chmod:
 		return rule.Finding{Message: fmt.Sprintf("%s is not executable", name),
-			Hint: fmt.Sprintf("git update-index --chmod=+x %s, and chmod +x; or call it with %s", name, first.program)}
+			Hint: fmt.Sprintf("write %s %s; or run chmod +x %[2]s and git update-index --chmod=+x %[2]s", first.program, name)}
 	}
 	return rule.Finding{}
 }

@@ -123,7 +123,7 @@ func hintPlace(v *rule.View, folder string, files []string) string {
 			}
 		}
 	}
-	return "make it, or leave the command out"
+	return "add it to the repository, or leave the command out"
 }
 
 // scriptOfNpm reports a script that package.json does not have; its message is "" when it has.

@@ -94,7 +94,7 @@ func goneImage(text string) (message, hint string) {
 	case ofElastic && slices.Contains([]string{"elasticsearch", "kibana", "logstash"}, last) && (tag == "" || tag == "latest"):
 		return fmt.Sprintf("%s has no tag latest", name), "write a version, such as 8.19.0"
 	case ofBitnami && tag != "" && tag[0] >= '0' && tag[0] <= '9':
-		return fmt.Sprintf("Docker Hub has %s no longer", text),
+		return fmt.Sprintf("Docker Hub no longer has %s", text),
 			fmt.Sprintf("write bitnamilegacy/%s:%s, which gets no updates, or another image", rest, tag)
 	}
 	return "", ""

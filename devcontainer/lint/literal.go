@@ -133,7 +133,7 @@ func rootsPaths(v *rule.View) (out []rule.Finding) {
 		if r.Name != "PATH" || !r.Own() || r.Notation != rights.Dockerfile || folder == "" {
 			continue
 		}
-		f := rule.AtRight(r, fmt.Sprintf("%s finds no program in %s: root alone may enter /root", user, folder),
+		f := rule.AtRight(r, fmt.Sprintf("%s finds no program in %s: only root may enter /root", user, folder),
 			"install the program for all, such as below /usr/local or /opt")
 		f.Severity = diag.SeverityWarning
 		out = append(out, f)

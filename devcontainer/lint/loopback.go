@@ -103,7 +103,7 @@ func unheardServers(v *rule.View) (out []rule.Finding) {
 			}
 			if hint := heardInside(v, folder, line, is); hint != "" {
 				out = append(out, rule.AtCompose(command,
-					fmt.Sprintf("%s listens inside its container alone, so nobody reaches it at the published port", cmd.Name()),
+					fmt.Sprintf("%s listens only inside its container, so the published port reaches nothing", cmd.Name()),
 					"tell it where to listen: "+hint))
 				break
 			}
@@ -146,7 +146,7 @@ func unheardInHooks(v *rule.View) []rule.Finding {
 			}
 			said = true
 			out = append(out, v.AtValue(n,
-				fmt.Sprintf("%s listens inside the container alone, so nobody reaches it at the published port", cmd.Name()),
+				fmt.Sprintf("%s listens only inside the container, so the published port reaches nothing", cmd.Name()),
 				"tell it where to listen: "+hint+"; or write forwardPorts, by which editors reach it"))
 		})
 	})

@@ -112,7 +112,7 @@ func homeOfAnother(v *rule.View, r rights.Right) rule.Finding {
 	if !common || strings.Contains(rule.Once(v, "texts that may name a home", textsInside), home) {
 		return rule.Finding{}
 	}
-	return rule.AtRight(r, fmt.Sprintf("%s works in the container, and %s is not its home", user, home),
+	return rule.AtRight(r, fmt.Sprintf("the user %s works in the container, and %s is not its home", user, home),
 		"write the home of the user who works there")
 }
 
@@ -175,7 +175,7 @@ func rwOfPodman(v *rule.View, r rights.Right) rule.Finding {
 	if r.Notation != rights.Property || v.ByCompose() || !has {
 		return rule.Finding{}
 	}
-	f := rule.AtRight(r, `Docker refuses "rw" in a mount: it knows readonly alone`, "leave it out: what is not readonly can be written")
+	f := rule.AtRight(r, `Docker refuses "rw" in a mount: it knows only readonly`, "leave it out: what is not readonly can be written")
 	f.Severity = diag.SeverityWarning
 	return f
 }

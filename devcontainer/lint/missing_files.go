@@ -197,7 +197,7 @@ func filesOfServicesMissing(v *rule.View) (out []rule.Finding) {
 		}
 		for _, m := range root.Members {
 			if file := m.Value.Get("file"); started[key+" "+m.Name] && gone(file.String()) {
-				out = append(out, rule.AtCompose(file, fmt.Sprintf("there is no file %s, and a service gets it", file.String()),
+				out = append(out, rule.AtCompose(file, fmt.Sprintf("there is no file %s, which a service gets", file.String()),
 					"make it, or let initializeCommand make it"))
 			}
 		}

@@ -87,7 +87,8 @@ func mountSyntax(v *rule.View) (out []rule.Finding) {
 		if message, hint := mountText(n.Text); message != "" {
 			out = append(out, v.AtValue(n, message, hint))
 		} else if at := unreadBoolean.FindString(n.Text); at != "" {
-			f := v.AtValue(n, fmt.Sprintf("Docker reads no yes or no in %s", strings.Trim(at, ",")), "write readonly alone, or readonly=true")
+			f := v.AtValue(n, fmt.Sprintf("Docker reads no yes or no in %s", strings.Trim(at, ",")),
+				"write readonly without a value, or readonly=true")
 			if rights.ParseMount(n.Text).Type != "bind" { // Podman takes it
 				f.Severity = diag.SeverityWarning
 			}
@@ -151,7 +152,8 @@ func dottedSources(v *rule.View) (out []rule.Finding) {
 		if r.Notation != rights.Property || r.Mount.Type != "bind" || !ok && !strings.HasPrefix(r.Mount.Source, "../") && r.Mount.Source != "." {
 			continue
 		}
-		f := rule.AtRight(r, fmt.Sprintf("whichever folder the engine is started in has %s, and older engines refuse it", r.Mount.Source),
+		f := rule.AtRight(r, fmt.Sprintf("%s is looked for in the folder in which the engine is started, and older engines refuse it",
+			r.Mount.Source),
 			fmt.Sprintf("write ${localWorkspaceFolder}/%s", source))
 		f.Severity = diag.SeverityWarning
 		out = append(out, f)

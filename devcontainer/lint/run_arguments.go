@@ -113,8 +113,11 @@ func strayArgument(v *rule.View) []rule.Finding {
 	if n == nil || len(rights.Texts(list)) != len(list.Elements) {
 		return nil
 	}
-	return []rule.Finding{v.AtValue(n, fmt.Sprintf("the engine takes %q for the name of the image", n.Text),
-		"an option begins with --; a value stands right behind its option")}
+	hint := "an option begins with --; a value stands right behind its option"
+	if option := strings.TrimLeft(n.Text, "–—‒−"); option != n.Text {
+		hint = fmt.Sprintf("this dash is no hyphen: write --%s", strings.TrimLeft(option, "-"))
+	}
+	return []rule.Finding{v.AtValue(n, fmt.Sprintf("the engine takes %q for the name of the image", n.Text), hint)}
 }
 
 // containerName is what the engine takes as the name of a container (moby, daemon/names).

@@ -134,7 +134,7 @@ func variablesElsewhere(v *rule.View) (out []rule.Finding) {
 	if dev := v.Composed.Dev(); dev != nil {
 		dev.Walk(func(n *compose.Node) {
 			if at := ours.FindString(n.String()); at != "" {
-				out = append(out, rule.AtCompose(n, fmt.Sprintf("Compose knows no %s, and makes it empty", at),
+				out = append(out, rule.AtCompose(n, fmt.Sprintf("Compose does not know %s, and puts nothing in its place", at),
 					"write a path from this file's folder, such as .. for the project"))
 			}
 		})

@@ -77,7 +77,7 @@ func healthLines(v *rule.View) (out []rule.Finding) {
 		switch {
 		case test == nil || test.Kind != compose.List || len(words) < 2:
 		case words[0] == "CMD-SHELL" && len(words) > 2 && !strings.Contains(words[1], "$"):
-			out = append(out, rule.AtCompose(test, fmt.Sprintf("the shell runs %q alone, and the words behind it are lost", words[1]),
+			out = append(out, rule.AtCompose(test, fmt.Sprintf("the shell runs only %q, and the words behind it are lost", words[1]),
 				"write CMD for CMD-SHELL, or all of it as one text"))
 		case words[0] == "CMD" && slices.ContainsFunc(words, func(w string) bool { return w == "||" || w == "&&" || w == "|" }):
 			out = append(out, rule.AtCompose(test, fmt.Sprintf("the words behind %s are its arguments: no shell reads this", words[1]),
@@ -174,7 +174,7 @@ func secondLine(v *rule.View, words []*jsonc.Node) []rule.Finding {
 	if !isShell(0) || !isShell(3) || takesArguments.MatchString(words[2].Text) {
 		return nil
 	}
-	return []rule.Finding{v.AtValue(words[3], fmt.Sprintf("this does not run: %s runs the first text behind -c alone", words[0].Text),
+	return []rule.Finding{v.AtValue(words[3], fmt.Sprintf("this does not run: %s runs only the first text behind -c", words[0].Text),
 		`an array is one command; write one line with &&, or an object: {"NAME": […], "OTHER": […]}`)}
 }
 

@@ -128,7 +128,7 @@ func nestedFeatures(v *rule.View, src string, entries []string) (out []rule.Find
 			if doc := v.Readable(name); doc != nil {
 				v.Also(doc)
 				out = append(out, rule.Finding{Place: rights.Place{Doc: doc, End: min(1, len(doc.Src))},
-					Message: "nothing publishes this Feature: the reference CLI looks in the folders of src alone",
+					Message: "nothing publishes this Feature: the reference CLI looks only in the folders of src",
 					Hint:    fmt.Sprintf("move it to src/%s", below)})
 			}
 		}

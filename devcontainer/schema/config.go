@@ -76,7 +76,7 @@ func winner(dockerFile *jsonc.Node, buildsFile bool) string {
 
 func (c *comparison) composeKind(build *jsonc.Node) {
 	c.topLevel(composeKind, []string{"runArgs", "appPort", "workspaceMount"},
-		"it does nothing with Docker Compose; say it in the Compose file")
+		"it does nothing with Docker Compose; write it in the Compose file, at the service")
 	c.require(c.root, "service", "workspaceFolder")
 	c.extra(build, "build", "the Compose file says what the container is made from")
 }
@@ -133,8 +133,8 @@ func (c *comparison) topLevel(props map[string]shape, noEffect []string, why str
 }
 
 // beside says where properties are read that only some kinds of configurations have.
-var beside = map[string]string{"context": `write it into build, beside "dockerfile"`, "service": "it is read beside dockerComposeFile",
-	"runServices": "it is read beside dockerComposeFile"}
+var beside = map[string]string{"context": `write it into build, next to "dockerfile"`,
+	"service": "it is read only next to dockerComposeFile", "runServices": "it is read only next to dockerComposeFile"}
 
 // Sources are the properties that a container is made from.
 var Sources = []string{"image", "build", "dockerFile", "dockerComposeFile"}

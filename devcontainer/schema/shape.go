@@ -29,7 +29,7 @@ type shape struct {
 	enum    []string         // of a string
 	pattern *regexp.Regexp   // of a string
 	example string           // for a pattern's hint
-	form    string           // for the hint of names, and behind example
+	form    string           // for the hint of names
 	min     int              // of an integer; math.MinInt = no limit
 	max     int              // of an integer; 0 = no limit
 	integer bool
@@ -47,8 +47,7 @@ var (
 		what: "a string, an array of strings or an object of those", items: &text, rest: &oneMany}
 	size = shape{kinds: []jsonc.Kind{jsonc.String}, what: "a string", pattern: regexp.MustCompile(`^\d+([tgmk]b)?$`), example: `"8gb"`}
 	port = shape{kinds: []jsonc.Kind{jsonc.Number, jsonc.String}, what: "a port or \"host:port\"", integer: true, max: 65535,
-		pattern: regexp.MustCompile(`^[a-z0-9-]+:\d{1,5}$`), example: `3000 or "db:5432"`,
-		form: "; one port, no range; a host's name has small letters, digits and -, no underscore"}
+		pattern: regexp.MustCompile(`^[a-z0-9-]+:\d{1,5}$`), example: `3000 or "db:5432"`}
 	appPort = shape{kinds: []jsonc.Kind{jsonc.Number, jsonc.String}, what: "a port or a string", integer: true, min: math.MinInt}
 )
 
@@ -56,6 +55,20 @@ var (
 	mountProps = map[string]shape{"type": oneOf("bind", "volume"), "source": text, "target": text}
 	mountNeeds = []string{"type", "target"}
 )
+
+// hint says how to write what does not have the pattern.
+func (s shape) hint(text string) string {
+	hint := "write it like " + s.example
+	switch isPort := s.example == port.example; {
+	case isPort && strings.Contains(text, "_"):
+		hint += ": the specification lets a host's name have small letters, digits and -"
+	case isPort && portRange.MatchString(text):
+		hint = "write each port as an element of its own"
+	}
+	return hint
+}
+
+var portRange = regexp.MustCompile(`^\d+(-|, ?)\d+$`)
 
 func oneOf(values ...string) shape {
 	return shape{kinds: text.kinds, what: text.what, enum: values}
@@ -166,7 +179,7 @@ func (c *comparison) check(n *jsonc.Node, s shape) {
 			c.at(n, "SBX203", fmt.Sprintf("%s cannot be %q", n.Where(), n.Text), DidYouMean(n.Text, s.enum))
 		}
 		if s.pattern != nil && !s.pattern.MatchString(n.Text) {
-			c.at(n, "SBX203", fmt.Sprintf("%s cannot be %q", n.Where(), n.Text), "write it like "+s.example+s.form)
+			c.at(n, "SBX203", fmt.Sprintf("%s cannot be %q", n.Where(), n.Text), s.hint(n.Text))
 		}
 	case jsonc.Number:
 		if !s.integer {

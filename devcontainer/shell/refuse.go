@@ -46,7 +46,7 @@ func inWords(text, src string) string {
 	if m := unended.FindStringSubmatch(text); m != nil {
 		why := fmt.Sprintf("nothing ends its `%s`", m[1])
 		if slices.Contains(strings.Fields(src), m[2]) {
-			why += fmt.Sprintf(": in front of `%s` must stand ; or the end of a line", m[2])
+			why += fmt.Sprintf(": write ; or a new line in front of `%s`", m[2])
 		}
 		return why
 	}
