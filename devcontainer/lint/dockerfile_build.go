@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -69,17 +70,12 @@ func copiedMissing(v *rule.View) (out []rule.Finding) {
 					f.Hint += "; its paths begin there, with or without a / in front"
 				}
 				if above = context != v.Home && v.Tree.Kind(path.Join(v.Home, path.Clean("/"+name))) != devcontainer.Nothing; above {
-					f.Hint += fmt.Sprintf("; the project's folder has it: write %s for the build", contextOfProject(v))
-					if at := contextWritten(v); at.Doc != nil {
-						line, _ := v.Build.File.Doc.Position(start)
-						f.Place, f.Hint = at, "write "+contextOfProject(v)
-						f.Message = fmt.Sprintf("the build's context is the folder %s, which has no %s for the COPY in line %d of %s; "+
-							"the project's folder has it", shownFolder(v, context), name, line, path.Base(v.Build.File.Doc.File))
-						if narrow {
-							continue
-						}
-						narrow = true
+					if narrow {
+						continue
 					}
+					line, _ := v.Build.File.Doc.Position(start)
+					f, narrow = narrowContext(v, f, context, fmt.Sprintf("%s for the COPY in line %d of %s", name, line,
+						path.Base(v.Build.File.Doc.File)))
 				}
 				out = append(out, f)
 			}
@@ -88,16 +84,48 @@ func copiedMissing(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
-// contextWritten is the place where the configuration, or the dev container's service, names the context of the build.
-func contextWritten(v *rule.View) rights.Place {
+// narrowContext is the finding that the context of the build lacks what the project's folder has: where the context is
+// named, or would be, unless the build takes other files from it.
+func narrowContext(v *rule.View, f rule.Finding, context, what string) (found rule.Finding, said bool) {
+	at := contextPlace(v)
+	own := rule.Once(v, "files of the context alone: "+context, func(v *rule.View) bool { return takesOwnFiles(v, context) })
+	if at.Doc == nil || own {
+		f.Hint += fmt.Sprintf("; the project's folder has it: write %s for the build", contextOfProject(v))
+		if own {
+			f.Hint += fmt.Sprintf(", and put %s/ in front of the other files", shownFolder(v, context))
+		}
+		return f, false
+	}
+	f.Place, f.Hint = at, "write "+contextOfProject(v)
+	f.Message = fmt.Sprintf("the build's context is the folder %s, which has no %s; the project's folder has it",
+		shownFolder(v, context), what)
+	return f, true
+}
+
+// takesOwnFiles reports whether a COPY takes what the context has and the project's folder has not.
+func takesOwnFiles(v *rule.View, context string) bool {
+	return slices.ContainsFunc(v.Build.Instructions(), func(i *dockerfile.Instruction) bool {
+		c, ok := i.Command.(*instructions.CopyCommand)
+		return ok && c.From == "" && slices.ContainsFunc(c.SourcePaths, func(written string) bool {
+			name := path.Clean("/" + i.Expand(written))
+			return v.Tree.Kind(path.Join(context, name)) != devcontainer.Nothing && v.Tree.Kind(path.Join(v.Home, name)) == devcontainer.Nothing
+		})
+	})
+}
+
+// contextPlace is the place where the configuration, or the dev container's service, names the context of the build,
+// or the Dockerfile, next to which a context would stand.
+func contextPlace(v *rule.View) rights.Place {
 	if v.ByCompose() {
 		build := v.Composed.Dev().Get("build")
 		if build != nil && build.Kind == compose.Scalar {
 			return rule.ComposePlace(build)
 		}
-		return rule.ComposePlace(build.Get("context"))
+		return rule.ComposePlace(cmp.Or(build.Get("context"), build.Get("dockerfile")))
 	}
-	for _, n := range []*jsonc.Node{v.Root.Member("build").Member("context"), v.Root.Member("context")} {
+	build := v.Root.Member("build")
+	for _, n := range []*jsonc.Node{build.Member("context"), v.Root.Member("context"), build.Member("dockerfile"),
+		v.Root.Member("dockerFile")} {
 		if n != nil {
 			return v.AtValue(n, "", "").Place
 		}
