@@ -170,6 +170,7 @@ func TestFolderOfACommand(t *testing.T) {
 		"cd /a && cd b && x":                               "cd . cd /a x /a/b",
 		"cd $A; x; cd b; y; cd /c; z":                      "cd . x  cd  y  cd  z /c",
 		"cd a || exit 1; x":                                "cd . exit  x a",
+		"cd a || true; x":                                  "cd . true  x ",
 		"x || cd a; y":                                     "x . cd . y ",
 		"[ -d a ] && cd a; x":                              "[ . cd . x ",
 		"if x; then cd a; y; else z; fi; u":                "x . cd . y a z . u ",

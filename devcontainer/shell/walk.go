@@ -182,16 +182,17 @@ func (w *walker) binary(c *syntax.BinaryCmd, stdin []*Command) []*Command {
 		defer func(behind Outcome) { w.outcome = behind }(w.within(Open))
 		moved := w.moved
 		out := w.stmt(c.X, stdin)
-		after := w.folder
-		if w.moved != moved { // whether X, or a part of it, failed is not known
+		after, goes := w.folder, w.moved != moved
+		if goes { // whether X, or a part of it, failed is not known
 			w.folder = ""
 		}
 		moved = w.moved
-		out = append(out, w.stmt(c.Y, stdin)...)
-		if w.folder = after; w.moved != moved {
+		other := w.stmt(c.Y, stdin)
+		ends := slices.ContainsFunc(other, func(c *Command) bool { return c.Is("exit", "return") })
+		if w.folder = after; w.moved != moved || goes && !ends {
 			w.folder = ""
 		}
-		return out
+		return append(out, other...)
 	}
 	out := w.stmt(c.X, stdin)
 	moved := w.moved
