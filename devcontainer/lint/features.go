@@ -39,11 +39,14 @@ func featureMistakes(v *rule.View) (out []rule.Finding) {
 	for _, m := range list {
 		named[versionless(m.Name)] = true
 		out = append(out, unknownFeatureOptions(v, m)...)
-		out = append(out, bareFeature(v, m)...)
-		out = append(out, valueRefused(v, m)...)
+		out = append(out, valueMisread(v, m)...)
 		out = append(out, featureDigest(v, m)...)
 		out = append(out, featureAddress(v, m)...)
-		out = append(out, publishedFeature(v, m)...)
+		if refused := refusedFeature(v, m); refused != nil {
+			out = append(out, refused...)
+		} else {
+			out = append(out, publishedFeature(v, m)...)
+		}
 	}
 	out = append(out, afterFeatures(v, list)...)
 	for _, m := range list {
@@ -61,8 +64,8 @@ func featureMistakes(v *rule.View) (out []rule.Finding) {
 	for _, n := range rights.Texts(v.Root.Member("overrideFeatureInstallOrder")) {
 		// A Feature that others depend on is in the order, too: only a near miss is one.
 		id := versionless(n.Text)
-		if len(list) > 0 && isRefusedName(n.Text) {
-			f := v.AtValue(n, fmt.Sprintf(refusedName, n.Text), "write it as features has it: ./NAME, or REGISTRY/OWNER/REPOSITORY/NAME")
+		if message := refusedAs(n.Text); len(list) > 0 && message != "" {
+			f := v.AtValue(n, message, "write it as features has it: ./NAME, or REGISTRY/OWNER/REPOSITORY/NAME")
 			f.Severity = diag.SeverityError
 			out = append(out, f)
 			continue
@@ -122,9 +125,11 @@ func afterFeatures(v *rule.View, list []jsonc.Member) (out []rule.Finding) {
 // neededFeatures reports the same of the Features that one needs or follows.
 func neededFeatures(v *rule.View) (out []rule.Finding) {
 	for _, m := range v.Root.Member("dependsOn").Fields() {
-		out = append(out, publishedFeature(v, m)...)
-		if isRefusedName(m.Name) {
-			f := v.AtName(m, fmt.Sprintf(refusedName, m.Name), "write ./NAME, or REGISTRY/OWNER/REPOSITORY/NAME")
+		message := refusedAs(m.Name)
+		if message == "" {
+			out = append(out, publishedFeature(v, m)...)
+		} else {
+			f := v.AtName(m, message, "write ./NAME, or REGISTRY/OWNER/REPOSITORY/NAME")
 			f.Severity = diag.SeverityError
 			out = append(out, f)
 		}
@@ -291,49 +296,89 @@ var (
 	optionNames = []string{"gradle", "jupyterlab", "maven"}
 )
 
-// isRefusedName reports whether the reference CLI refuses a Feature of that name.
-func isRefusedName(name string) bool {
-	return !strings.ContainsAny(name, `/\$`) && !slices.Contains(bareNames, name)
+// featurePath and featureTag match what the reference CLI (0.89) takes behind the registry and as a version.
+var (
+	featurePath = lazyregexp.New(`^[a-z0-9]+([._-][a-z0-9]+)*(/[a-z0-9]+([._-][a-z0-9]+)*)+$`)
+	featureTag  = lazyregexp.New(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
+)
+
+// refusedAs is how the reference CLI takes the name of a Feature that it refuses before it asks anybody, "" for all others.
+func refusedAs(name string) string {
+	switch {
+	case strings.ContainsAny(name, "$@") || rights.IsLocal(name) || rights.SourceOf(name) == rights.TarballFeature:
+		return ""
+	case !strings.ContainsAny(name, `/\`) && !slices.Contains(bareNames, name):
+		return fmt.Sprintf("the reference CLI takes %q for a Feature of the old format, and refuses it", name)
+	case !strings.ContainsAny(name, `/\`):
+		return ""
+	}
+	registry, below, _ := strings.Cut(strings.ToLower(name), "/")
+	if at := strings.LastIndex(name, ":"); at > strings.LastIndex(name, "/") {
+		below = strings.TrimSuffix(below, strings.ToLower(name[at:]))
+		if tag := name[at+1:]; tag != "" && !featureTag.MatchString(tag) {
+			return fmt.Sprintf("the reference CLI refuses the version %q of a Feature", tag)
+		}
+	}
+	if !featurePath.MatchString(below) || registry == "" || registry[0] == '.' || strings.Contains(registry, " ") {
+		return fmt.Sprintf("the reference CLI refuses the name %q of a Feature", name)
+	}
+	return ""
 }
 
-// refusedName is how the reference CLI takes a name without a registry that it does not know.
-const refusedName = "the reference CLI takes %q for a Feature of the old format, and refuses it"
-
-// bareFeature reports a name without a registry that the reference CLI refuses: of a folder, of a published Feature or of a property.
-func bareFeature(v *rule.View, m jsonc.Member) []rule.Finding {
+// refusedFeature reports a name that the reference CLI refuses: of a folder, of a published Feature, of a property, or badly written.
+func refusedFeature(v *rule.View, m jsonc.Member) []rule.Finding {
+	message, hint, better := refusedAs(m.Name), "write it as ./NAME, or REGISTRY/OWNER/REPOSITORY/NAME", ""
+	severity := diag.SeverityError
 	full, inside := v.Path(m.Name)
 	ofFolder := v.Tree != nil && inside && rights.SourceOf(m.Name) == rights.LegacyFeature &&
 		v.Tree.Kind(path.Join(full, devcontainer.FeatureName)) == devcontainer.File
-	if !ofFolder && (!isRefusedName(m.Name) || slices.Contains(optionNames, m.Name)) {
-		return nil
+	if message == "" || slices.Contains(optionNames, m.Name) {
+		if !ofFolder {
+			return nil
+		}
+		severity = diag.SeverityWarning
+		message = fmt.Sprintf("the reference CLI takes %q for a published Feature, though a folder has that name", m.Name)
 	}
-	message, hint, better := fmt.Sprintf(refusedName, m.Name), "write it as ./NAME, or REGISTRY/OWNER/REPOSITORY/NAME", ""
-	name, _, _ := strings.Cut(m.Name, ":")
-	known, official := collections()[officialNamespace][name]
+	id, _, _ := strings.Cut(m.Name, ":")
+	known, official := collections()[officialNamespace][path.Base(id)]
+	official = official && known.newest != "-"
+	bare := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(m.Name), "oci://"), "docker://")
 	switch {
 	case schema.IsProperty(m.Name):
 		message += ": it is a property of the configuration"
 		hint = "move it out of features, one level up"
 	case ofFolder:
-		better = "./" + m.Name
-	case official && known.newest != "-":
+		better = "./" + strings.TrimSuffix(strings.TrimPrefix(m.Name, "/"), "/")
+	case bare != m.Name && refusedAs(bare) == "":
+		better = bare
+	case official && id == path.Base(id):
 		better = officialNamespace + "/" + m.Name
-	case broughtBy[name] != "":
-		hint = "write " + officialNamespace + "/" + broughtBy[name]
+	case official && officialMeant.MatchString(path.Dir(id)):
+		better = officialNamespace + "/" + path.Base(m.Name)
+	case broughtBy[id] != "":
+		hint = "write " + officialNamespace + "/" + broughtBy[id]
 	}
 	f := v.AtName(m, message, hint)
 	if better != "" {
 		f.Hint = fmt.Sprintf("did you mean %q?", better)
 		f = f.Offering(jsonc.Rename(m, better))
 	}
-	f.Severity = diag.SeverityError
+	f.Severity = severity
 	return []rule.Finding{f}
 }
 
-// valueRefused reports what is given to a Feature and ends the reference CLI: nothing for its options, or an object for one of them.
-func valueRefused(v *rule.View, m jsonc.Member) (out []rule.Finding) {
-	if m.Value.Kind == jsonc.Null {
+// valueMisread reports what is given to a Feature and ends the reference CLI (nothing for its options, or an object for one of them), and
+// what it does not take as it is meant.
+func valueMisread(v *rule.View, m jsonc.Member) (out []rule.Finding) {
+	switch {
+	case m.Value.Kind == jsonc.Null:
 		out = append(out, v.AtValue(m.Value, "the reference CLI ends with an error here: null is no object", "write {}"))
+	case m.Value.Kind == jsonc.Array:
+		f := v.AtValue(m.Value, "options are an object, and nothing of this list is read", `write {"OPTION": "value"}`)
+		return append(out, warned(f))
+	case m.Value.Is(false):
+		f := v.AtValue(m.Value, `the Feature is installed all the same, with "false" for the option version`, "leave the Feature out")
+		return append(out, warned(f))
 	}
 	for _, o := range m.Value.Fields() {
 		if o.Value.Kind == jsonc.Object {

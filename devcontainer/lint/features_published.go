@@ -73,6 +73,7 @@ var plainTag = lazyregexp.New(`^(latest|\d+(\.\d+){0,2}(-[\w.-]+)?)$`)
 // All names and options of the official collection are known; others may have newer ones, so that only a near miss is one.
 func publishedFeature(v *rule.View, m jsonc.Member) []rule.Finding {
 	id, tag, tagged := strings.Cut(m.Name, ":")
+	id = strings.ToLower(id) // as the reference CLI reads it
 	namespace, name := path.Dir(id), path.Base(id)
 	list, is := collections()[namespace]
 	if strings.ContainsAny(m.Name, "@$") || strings.HasPrefix(name, ".") {

@@ -92,7 +92,7 @@ func floatingFeatures(v *rule.View) (out []rule.Finding) {
 func oldFeatureNames(v *rule.View) (out []rule.Finding) {
 	for _, m := range namedFeatures(v) {
 		switch source := rights.SourceOf(m.Name); {
-		case source == rights.LegacyFeature && (bareFeature(v, m) != nil || publishedFeature(v, m) != nil): // SBX325 says it
+		case source == rights.LegacyFeature && (refusedFeature(v, m) != nil || publishedFeature(v, m) != nil): // SBX325 says it
 		case source == rights.LegacyFeature:
 			out = append(out, v.AtName(m, fmt.Sprintf("%q names a Feature in the old way", m.Name),
 				"write it as REGISTRY/NAMESPACE/ID:VERSION, such as ghcr.io/devcontainers/features/go:1.3.2"))
