@@ -83,6 +83,12 @@ var (
 	itemName = lazyregexp.New(`[?&]itemName=([\w-]+\.[\w.-]+)`)
 )
 
+// isSetting reports whether a member has the name and the value of a setting.
+func isSetting(m jsonc.Member) bool {
+	scalar := m.Value.Kind == jsonc.String || m.Value.Kind == jsonc.Number || m.Value.Is(true) || m.Value.Is(false)
+	return scalar && strings.Contains(m.Name, ".")
+}
+
 // editorNames reports customizations that no editor reads.
 func editorNames(v *rule.View) (out []rule.Finding) {
 	all := v.Root.Member("customizations")
@@ -93,6 +99,9 @@ func editorNames(v *rule.View) (out []rule.Finding) {
 		}
 		if ofConfiguration(m.Name) {
 			out = append(out, v.AtName(m, fmt.Sprintf("no tool is called %q", m.Name), "move it out of customizations, one level up"))
+		}
+		if isSetting(m) {
+			out = append(out, v.AtName(m, fmt.Sprintf("no tool is called %q", m.Name), "settings stand in customizations.vscode.settings"))
 		}
 		if m.Name != "vscode" && strings.EqualFold(m.Name, "vscode") {
 			out = append(out, v.AtName(m, fmt.Sprintf("no tool is called %q", m.Name), `write it as "vscode"`))
@@ -105,6 +114,9 @@ func editorNames(v *rule.View) (out []rule.Finding) {
 		}
 	}
 	code := all.Member("vscode")
+	if code != nil && code.Kind == jsonc.Array {
+		out = append(out, v.AtValue(code, "VS Code reads an object here, and nothing of this list", `write {"extensions": […]}`))
+	}
 	list := code.Member("extensions")
 	if list != nil && list.Kind == jsonc.String {
 		out = append(out, v.AtValue(list, "extensions is a list, and VS Code reads no text", fmt.Sprintf("write [%s]", jsonc.Quote(list.Text))))
@@ -117,6 +129,10 @@ func editorNames(v *rule.View) (out []rule.Finding) {
 		if ofConfiguration(m.Name) {
 			out = append(out, v.AtName(m, fmt.Sprintf("VS Code reads no customization %q", m.Name),
 				"it is a property of the configuration: move it out of customizations"))
+			continue
+		}
+		if isSetting(m) {
+			out = append(out, v.AtName(m, fmt.Sprintf("VS Code reads no customization %q", m.Name), "settings stand one level below, in settings"))
 			continue
 		}
 		best := diag.Suggest(m.Name, known)
@@ -136,6 +152,10 @@ func editorNames(v *rule.View) (out []rule.Finding) {
 	out = append(out, settingsUnread(v, v.Root.Member("settings"), v.Root.Member("extensions"))...)
 	for _, port := range v.Root.Member("portsAttributes").Fields() {
 		for _, m := range port.Value.Fields() {
+			if ofConfiguration(m.Name) {
+				out = append(out, v.AtName(m, fmt.Sprintf("a port has no attribute %q", m.Name),
+					"it is a property of the configuration: move it out of portsAttributes"))
+			}
 			if m.Name == "visibility" {
 				out = append(out, v.AtName(m, "no tool reads the visibility of a port here",
 					"change it in the editor, or with gh codespace ports visibility"))
