@@ -32,6 +32,7 @@ type Image struct {
 	Session string
 	lacks   []string // besides the package managers of other families
 	byTag   bool     // nothing is known but its family
+	users   bool     // all of its users are known, though it is no official image
 	pep668  bool     // of Alpine: its pip installs nothing into the system, since 3.19
 	name    string   // of an official image; "" = it is none
 }
@@ -55,6 +56,9 @@ func (i Image) Official() bool { return i.name != "" }
 
 // ForDevContainers reports whether the image is one of Microsoft's with one user besides the system's.
 func (i Image) ForDevContainers() bool { return i.Session != "" }
+
+// UsersKnown reports whether all users of the image are known.
+func (i Image) UsersKnown() bool { return i.Official() || i.ForDevContainers() || i.users }
 
 // Asked reports whether the packages of the image or of its distribution were read, so that what it lacks is certain.
 func (i Image) Asked() bool {
@@ -242,11 +246,15 @@ func find(image string) (known Image, ok bool) {
 	case strings.Contains(image, "$") || isWindows(tag) || tag == "" && strings.Contains(image, "@"):
 		return Image{}, false // by a digest alone it may be any variant
 	case onUbuntu24.MatchString(name + ":" + tag):
-		known = Image{byTag: true, Family: Debian, User: "ubuntu", Number: "1000", Release: "24.04", Ubuntu: true}
+		known = Image{byTag: true, users: true, Family: Debian, User: "ubuntu", Number: "1000", Release: "24.04", Ubuntu: true}
 		if strings.Contains(tag, "-base") || strings.Contains(tag, "-runtime") {
 			known.lacks = []string{"nvcc"}
 		}
 		return known, true
+	case onOlderUbuntu.MatchString(name + ":" + tag):
+		return Image{byTag: true, users: true, Family: Debian, Ubuntu: true}, true
+	case startsAs[name[:strings.LastIndex(name, "/")+1]] == "jovyan":
+		return Image{byTag: true, users: true, Family: Debian, Ubuntu: true, User: "jovyan", Number: "1000"}, true
 	case name == "nvidia/cuda" && (strings.Contains(tag, "-base") || strings.Contains(tag, "-runtime")):
 		return Image{lacks: []string{"nvcc"}}, true
 	case minimal.MatchString(image):
@@ -296,6 +304,9 @@ func find(image string) (known Image, ok bool) {
 // onUbuntu24 matches images that are built on Ubuntu 24.04 and keep its user (osrf/docker_images#795, nvidia/cuda's Dockerfiles,
 // swift-server/swift-devcontainer-template#28; November 2026).
 var onUbuntu24 = lazyregexp.New(`^(osrf/)?ros:(jazzy|kilted|rolling)\b|^nvidia/cuda:.*ubuntu24\.04|^swift:.*noble\b`)
+
+// onOlderUbuntu matches the same on releases that have no such user.
+var onOlderUbuntu = lazyregexp.New(`^(osrf/)?ros:(foxy|galactic|humble|iron|noetic)\b|^swift:.*(focal|jammy)\b`)
 
 var (
 	alpineWord = lazyregexp.New(`(^|[-._])alpine(\d|[-.]|$)`)

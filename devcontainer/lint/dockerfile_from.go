@@ -224,6 +224,9 @@ func stageMissing(v *rule.View) (out []rule.Finding) {
 				hint = fmt.Sprintf("stages count from 0, and this is number %d", i.Stage.Index)
 			case later != nil:
 				hint = "a stage can only take from stages above it"
+				if later == i.Stage {
+					message, hint = fmt.Sprintf("the stage %q takes from itself", from), "write a FROM for the stage that takes the files, above this"
+				}
 			case best == "": // somebody may have built an image of that name
 				message, severity = message+", so the builder looks for an image of that name", diag.SeverityWarning
 			}

@@ -76,11 +76,12 @@ func userMissing(v *rule.View) (out []rule.Finding) {
 	}
 	base := b.Final.Base()
 	image, known := baseimage.Of(base.Image)
-	if !known || !base.Known || !image.Official() && !(image.ForDevContainers() && image.Lacks("docker")) {
+	if !known || !base.Known || !image.UsersKnown() || image.ForDevContainers() && !image.Lacks("docker") {
 		return nil
 	}
 	severity := diag.Severity("") // the rule's
-	if _, sure := image.HasUser("-"); !sure || slices.ContainsFunc(b.History(), mayMakeAnyUser) {
+	facts := image.Official() || image.ForDevContainers()
+	if _, sure := image.HasUser("-"); !sure || !facts || slices.ContainsFunc(b.History(), mayMakeAnyUser) {
 		severity = diag.SeverityWarning
 	}
 	defer func() {
@@ -217,7 +218,7 @@ func officialFeature(id string) string {
 func imageUserMissing(v *rule.View) []rule.Finding {
 	image := v.BaseImage()
 	of, known := baseimage.Of(image)
-	if !known || !of.Official() && !of.ForDevContainers() {
+	if !known || !of.UsersKnown() {
 		return nil
 	}
 	severity := diag.Severity("") // the rule's

@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -141,6 +142,14 @@ func neededFeatures(v *rule.View) (out []rule.Finding) {
 				hint = "write " + officialNamespace + "/" + n.Text
 			}
 			out = append(out, v.AtValue(n, fmt.Sprintf("%q is not the whole name of a Feature, so this orders nothing", n.Text), hint))
+			continue
+		}
+		namespace, name := path.Dir(n.Text), path.Base(n.Text)
+		list := collections()[officialNamespace]
+		best := diag.Suggest(name, slices.Collect(maps.Keys(list)))
+		if _, is := list[name]; !is && best != "" && namespace == officialNamespace {
+			out = append(out, v.AtValue(n, fmt.Sprintf("there is no Feature %s in %s, so this orders nothing", name, namespace),
+				fmt.Sprintf("did you mean %q?", namespace+"/"+best)))
 		}
 	}
 	return out

@@ -169,6 +169,20 @@ func nearOption(feature, name string, options []string) (best string) {
 	return best
 }
 
+// likeFirst returns options with those in front that have a word of a name, or its beginning.
+func likeFirst(name string, options []string) []string {
+	asked := partsOf(name)
+	unlike := func(option string) int {
+		for _, w := range partsOf(option) {
+			if slices.ContainsFunc(asked, func(a string) bool { return a == w || len(w) > 3 && strings.HasPrefix(a, w) }) {
+				return 0
+			}
+		}
+		return 1
+	}
+	return slices.SortedStableFunc(slices.Values(options), func(a, b string) int { return unlike(a) - unlike(b) })
+}
+
 // isSlip reports whether each word of a name was probably meant by the one at its place: short words that differ in a letter are others.
 func isSlip(written, meant []string) bool {
 	if len(written) < 2 {
@@ -203,7 +217,7 @@ func publishedOption(v *rule.View, feature string, o jsonc.Member, known publish
 			return []rule.Finding{v.AtName(o, message, fmt.Sprintf("did you mean %q?", best)).Offering(jsonc.Rename(o, best))}
 		}
 		if whole {
-			return []rule.Finding{v.AtName(o, message, "it has "+strings.Join(known.options, ", "))}
+			return []rule.Finding{v.AtName(o, message, "it has "+strings.Join(likeFirst(o.Name, known.options), ", "))}
 		}
 	case isSwitch && isText && text != "true" && text != "false":
 		return []rule.Finding{v.AtValue(o.Value,

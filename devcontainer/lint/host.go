@@ -285,7 +285,7 @@ func hostCommands(v *rule.View) (out []rule.Finding) {
 			"do it in the Dockerfile or in onCreateCommand, which run inside")
 		if makesFolders(v, r) && !v.Sandboxed() && !v.Agent() {
 			f.Message = "initializeCommand runs on the host, each time the container is opened; this one makes only folders"
-			f.Hint, f.Severity = "that is what a bind mount of such a folder needs", diag.SeverityNote
+			f.Hint, f.Severity = "nothing has to change where a bind mount wants such a folder", diag.SeverityNote
 		}
 		out = append(out, f)
 	}

@@ -71,6 +71,9 @@ func unknownArguments(v *rule.View) (out []rule.Finding) {
 		f := v.AtValue(a.Node, fmt.Sprintf("the engine has no option --%s", a.Flag), "")
 		if other := ofOtherCommands[a.Flag]; other != "" {
 			f.Message, f.Hint = fmt.Sprintf("docker run has no option --%s: it belongs to %s", a.Flag, other), "take it out"
+			if a.Flag == "build-arg" || a.Flag == "target" {
+				f.Hint = fmt.Sprintf(`write it under "build", as "%s"`, map[string]string{"build-arg": "args", "target": "target"}[a.Flag])
+			}
 		} else if best := rights.RunOptions.Nearest(a.Flag); best != "" {
 			f.Hint = fmt.Sprintf("did you mean --%s?", best)
 		} else {

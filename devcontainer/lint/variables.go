@@ -134,8 +134,11 @@ func variablesElsewhere(v *rule.View) (out []rule.Finding) {
 	if dev := v.Composed.Dev(); dev != nil {
 		dev.Walk(func(n *compose.Node) {
 			if at := ours.FindString(n.String()); at != "" {
-				out = append(out, rule.AtCompose(n, fmt.Sprintf("Compose does not know %s, and puts nothing in its place", at),
-					"write a path from this file's folder, such as .. for the project"))
+				hint := "write a path from this file's folder, such as .. for the project"
+				if before, _, _ := strings.Cut(n.String(), at); strings.Contains(before, ":/") {
+					hint = "write a name in its place, and the same in workspaceFolder"
+				}
+				out = append(out, rule.AtCompose(n, fmt.Sprintf("Compose does not know %s, and puts nothing in its place", at), hint))
 			}
 		})
 	}

@@ -53,6 +53,24 @@ var writtenMeasured = []pair{
 			`{"id": "a", "version": "1.0.0"}` + "\n-- .devcontainer/features/a/install.sh --\ntrue\n",
 		imaged("debian:13", `,`+"\n"+`"features": {"./features/a": {}}`) + "\n-- .devcontainer/features/a/devcontainer-feature.json --\n" +
 			`{"id": "a", "version": "1.0.0"}` + "\n-- .devcontainer/features/a/install.sh --\ntrue\n"},
+	{"user whom an image for ROS lacks", `warning SBX703 "rosdev"`,
+		`{"build": {"dockerfile": "Dockerfile"}, "remoteUser":` + "\n" + `"rosdev"}` + "\n-- .devcontainer/Dockerfile --\n" +
+			"FROM ros:humble\nARG NAME=ros\nRUN useradd --create-home $NAME\n",
+		`{"build": {"dockerfile": "Dockerfile"}, "remoteUser":` + "\n" + `"ros"}` + "\n-- .devcontainer/Dockerfile --\n" +
+			"FROM ros:humble\nARG NAME=ros\nRUN useradd --create-home $NAME\n"},
+	{"user whom an image of Jupyter lacks", `warning SBX703 "jupyter"`,
+		imaged("quay.io/jupyter/scipy-notebook:2024-10-07", `, "remoteUser": "jupyter"`),
+		imaged("quay.io/jupyter/scipy-notebook:2024-10-07", `, "remoteUser": "jovyan"`)},
+	{"setting beside the extensions", `warning SBX324 "files.eol`,
+		imaged("debian:13", `, "customizations": {"vscode": {`+"\n"+`"files.eol": "\n"}}`),
+		imaged("debian:13", `, "customizations": {"vscode": {"settings": {"files.eol": "\n"}}}`)},
+	{"order after a Feature that is none", `warning SBX325 "ghcr.io/devcontainers/features/nodejs"`,
+		imaged("debian:13", `, "features": {"./a": {}}`) + "\n-- .devcontainer/a/install.sh --\ntrue\n" +
+			"-- .devcontainer/a/devcontainer-feature.json --\n" +
+			`{"id": "a", "version": "1.0.0", "installsAfter": ["ghcr.io/devcontainers/features/nodejs"]}` + "\n",
+		imaged("debian:13", `, "features": {"./a": {}}`) + "\n-- .devcontainer/a/install.sh --\ntrue\n" +
+			"-- .devcontainer/a/devcontainer-feature.json --\n" +
+			`{"id": "a", "version": "1.0.0", "installsAfter": ["ghcr.io/devcontainers/features/node"]}` + "\n"},
 	{"other words in a tag", `SBX755`, "", "FROM node:lts-iron\nFROM php:8.3-apache\nFROM golang:tip\nFROM node:current-slim\n"},
 	// Ports and mounts.
 	{"port of the container alone", `warning SBX411 "-p=4321"`, imaged("debian:13", `, "runArgs": ["-p=4321"]`),

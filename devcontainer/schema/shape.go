@@ -235,7 +235,11 @@ func (c *comparison) unknown(n *jsonc.Node, m jsonc.Member, props map[string]sha
 	}
 	known := slices.Sorted(maps.Keys(props))
 	best := diag.Suggest(m.Name, known)
-	r := c.name(m, "SBX201", fmt.Sprintf("unknown property %q", m.Name), meant(best, known))
+	hint := meant(best, known)
+	if n.Pointer == "" && slices.Contains([]string{"vscode", "codespaces", "jetbrains"}, m.Name) {
+		hint = "move it into customizations"
+	}
+	r := c.name(m, "SBX201", fmt.Sprintf("unknown property %q", m.Name), hint)
 	switch {
 	case best == "" || c.count(n)[best] > 0 || c.count(n)[m.Name] != 1:
 	case sameButForCase(best, m.Name) && !slices.Contains(Opening, best):
