@@ -424,11 +424,7 @@ func (p *reader) lineOf(i *Instruction) int {
 
 // exec reads the form that is a JSON array: no shell, unless it names one.
 func (p *reader) exec(i *Instruction, words []string) {
-	quoted := make([]string, len(words))
-	for n, w := range words {
-		quoted[n] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
-	}
-	commands, err := shell.Parse(strings.Join(quoted, " "), nil)
+	commands, err := shell.Exec(words)
 	if err != nil || !p.file.work.Spend(len(words)*len(i.src)/64) {
 		p.unread(i, err)
 		return

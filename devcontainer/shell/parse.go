@@ -51,6 +51,23 @@ func parseWith(parsers *sync.Pool, src string, lookup Lookup) ([]*Command, error
 	return parse(src, lookup, 0, &effort{parser: parser})
 }
 
+// Exec returns the commands of a program that is started with its arguments, and not by a shell: it, and what it passes on.
+// Their places are 0. The error is ErrTooMuch when they are not followed to their end.
+func Exec(words []string) ([]*Command, error) {
+	parser := bashParsers.Get().(*syntax.Parser)
+	defer bashParsers.Put(parser)
+	c := &Command{OnFailure: Ends, Folder: ".", Words: make([]Word, len(words))}
+	for n, word := range words {
+		c.Words[n] = Word{Text: asText(word), Literal: true}
+	}
+	w := &walker{done: &effort{parser: parser, words: len(words)}, folder: "."}
+	w.unwrap(c)
+	if w.done.tooMuch() {
+		return nil, ErrTooMuch
+	}
+	return w.found, nil
+}
+
 // ParsePOSIX is Parse as a shell without bash's own grammar reads src, such as dash: "[[" and "source" are programs.
 // A *Refusal says what such a shell does not take.
 func ParsePOSIX(src string, lookup Lookup) ([]*Command, error) {

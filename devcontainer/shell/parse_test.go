@@ -2,6 +2,7 @@ package shell_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,6 +69,34 @@ func TestCommandsOfAText(t *testing.T) {
 		} else if show(got) != want {
 			t.Errorf("%q:\n got %s\nwant %s", src, show(got), want)
 		}
+	}
+}
+
+// A program that no shell starts runs the commands of the text in which a shell would get the same words.
+func TestProgramsWithoutAShell(t *testing.T) {
+	for _, words := range [][]string{{"npm", "start"}, {"sh", "-c", "a && b 'c'"}, {"if", "A=b", ""}, {"A=b", "it's", "$X"}, {"", "a"},
+		{"cd", "--", "/srv"}, {"env", "-C", "/x", "a"},
+		{"sudo", "-u", "dev", "bash", "-lc", "cd /srv; exec \"$@\""}, {"env", "A=$B", "tini", "--", "sh", "-c", "x | $y", "\xff"}} {
+		quoted := make([]string, len(words))
+		for n, w := range words {
+			quoted[n] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+		want, err := shell.Parse(strings.Join(quoted, " "), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := shell.Exec(words)
+		if err != nil || show(got) != show(want) {
+			t.Fatalf("%q: %v\n got %s\nwant %s", words, err, show(got), show(want))
+		}
+		for n, c := range got {
+			if c.OnFailure != want[n].OnFailure || c.Folder != want[n].Folder || c.Wrapped != want[n].Wrapped {
+				t.Errorf("%q: %+v, want %+v", words, c, want[n])
+			}
+		}
+	}
+	if _, err := shell.Exec(slices.Repeat([]string{"a"}, 300_000)); err != shell.ErrTooMuch {
+		t.Errorf("too many words: %v", err)
 	}
 }
 
