@@ -99,9 +99,8 @@ func (p *programs) missing(cmd *shell.Command) rule.Finding {
 	if cmd.OnFailure == shell.Open {
 		return rule.Finding{}
 	}
-	if _, busybox := cmd.Flag("-D", "-S"); busybox && cmd.Is("adduser", "addgroup") && p.known.Family == baseimage.Debian &&
-		p.known.Release != "" &&
-		p.known.Release != "13" {
+	older := p.known.Family == baseimage.Debian && p.known.Release != "" && p.known.Release != "13"
+	if older && cmd.Is("adduser", "addgroup") && hasFlag(cmd, "-D", "-S") {
 		f := rule.Finding{Message: fmt.Sprintf("%s of %s has no such options: they are those of BusyBox", name, p.image),
 			Hint: "write useradd --create-home NAME or groupadd NAME"}
 		if !p.known.Asked() {

@@ -41,6 +41,7 @@ type Command struct {
 	// OnFailure says what becomes of the text when the command fails.
 	OnFailure Outcome
 	name      string // what Name returns
+	operands  []Word // what Operands returns, once a rule asked: no place changes after that
 }
 
 // Outcome says what becomes of a text when one of its commands fails.
@@ -111,11 +112,18 @@ func (c *Command) Value(flags ...string) (Word, bool) {
 
 // Operands returns the arguments that are no options. An option's separate
 // value counts as an operand: which options take one only the program knows.
+// Callers do not change them.
 func (c *Command) Operands() []Word {
-	args := c.Args()
+	if c.operands == nil {
+		c.operands = slices.Clip(withoutOptions(c.Args()))
+	}
+	return c.operands
+}
+
+func withoutOptions(args []Word) []Word {
 	option := slices.IndexFunc(args, func(w Word) bool { return len(w.Text) > 1 && w.Text[0] == '-' })
 	if option < 0 {
-		return slices.Clip(args)
+		return args
 	}
 	out := append(make([]Word, 0, len(args)-1), args[:option]...)
 	for i, w := range args[option:] {

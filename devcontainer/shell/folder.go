@@ -54,7 +54,7 @@ func (c *Command) Goes() (to string, moves bool) {
 	if !slices.Contains(movers, c.Words[0].Text) {
 		return "", false
 	}
-	words := c.Operands()
+	words := withoutOptions(c.Args()) // the parser asks, and places of words are not final
 	if len(words) != 1 || !words[0].Literal || words[0].Text == "-" || strings.ContainsAny(words[0].Text, "$~*?[+") || c.Is("popd") {
 		return "", true
 	}
