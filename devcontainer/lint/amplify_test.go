@@ -107,6 +107,8 @@ func hostiles() []hostile {
 		{"a large value many times", builtFrom("FROM a:1\nENV A=" + line + "\nENV B=" + strings.Repeat("$A", 30_000) + "\n"), "SBX109"},
 		{"a large value in many variables",
 			builtFrom("FROM a:1\nENV A=" + line + "\n" + repeated(15_000, func(i int) string { return fmt.Sprintf("ENV B%d=$A\n", i) })), "SBX109"},
+		{"scripts in a deep folder", copying("FROM debian:12\nCOPY . /q\nWORKDIR " + strings.Repeat("/a", 2000) + "\n" +
+			repeated(30_000, func(i int) string { return fmt.Sprintf("RUN ./x%d\n", i) })), ""},
 		{"a large value in commands",
 			builtFrom("FROM a:1\nENV A=" + line + "\n" + repeated(20_000, func(int) string { return "RUN echo $A $A\n" })), "SBX109"},
 		{"a large value in COPY --from",

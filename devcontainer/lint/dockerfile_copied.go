@@ -208,10 +208,13 @@ func scriptsOfContext(v *rule.View, s *dockerfile.Stage, image baseimage.Image, 
 		changes := strings.Contains(i.Source(), "chmod")
 		for _, cmd := range i.Commands {
 			w := scriptWord(cmd)
-			if w.Text == "" || cmd.OnFailure != shell.Ends || cmd.Folder == "" && !path.IsAbs(w.Text) || !reading.Spend(perLookup) {
+			if w.Text == "" || cmd.OnFailure != shell.Ends || cmd.Folder == "" && !path.IsAbs(w.Text) {
 				continue
 			}
 			place := placeFrom(placeFrom(folder, i, cmd.Folder), i, w.Text)
+			if !reading.Spend(perLookup + strings.Count(place, "/")*len(place)/64) {
+				continue // each folder above is looked up
+			}
 			full, at := under(brought, place)
 			if full == "" || judged[place] || v.Tree.Kind(full) != devcontainer.File {
 				continue

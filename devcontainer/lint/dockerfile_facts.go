@@ -11,11 +11,9 @@ import (
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/baseimage"
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
-	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/devcontainer/shell"
 	"github.com/org/claude-sandbox/internal/diag"
-	"github.com/org/claude-sandbox/internal/jsonc"
 	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
@@ -383,12 +381,11 @@ func ignoreElsewhere(v *rule.View) (out []rule.Finding) {
 	if name, _ := dockerignore(v, context); name != "" {
 		return nil
 	}
-	src, err := v.Tree.Read(next)
-	if err != nil {
+	place := firstLineOf(v, next)
+	if place.Doc == nil {
 		return nil
 	}
-	first, _, _ := strings.Cut(string(src), "\n")
-	return []rule.Finding{{Place: rights.Place{Doc: jsonc.Text(next, src), Start: 0, End: len(first)}, Severity: diag.SeverityWarning,
+	return []rule.Finding{{Place: place, Severity: diag.SeverityWarning,
 		Message: fmt.Sprintf("the builder does not read this file: the context is the folder %s", shownFolder(v, context)),
 		Hint:    "move it there, or call it " + path.Base(v.Built) + ".dockerignore"}}
 }

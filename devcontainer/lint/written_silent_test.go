@@ -120,6 +120,10 @@ var writtenSilent = []pair{
 		withScript("COPY b.sh /\nRUN sh /b.sh\n", "if true; then\n  true\nfi")},
 	{"copied script of bash that sh is given", `warning SBX753 /b.sh`, withScript("COPY b.sh /\nRUN sh /b.sh\n", "source /etc/os-release"),
 		withScript("COPY b.sh /\nRUN bash /b.sh\n", "source /etc/os-release; a=$((echo 1; echo ${b}) | tail -1)")},
+	{"first process in a folder that a COPY brings", `error SBX753 #!`,
+		ownCommand + "WORKDIR /w\nCOPY . .\nENTRYPOINT [\"/w/run.sh\"]\n-- .devcontainer/run.sh --\n#!/bin/sh\r\nexec sleep infinity\r\n",
+		ownCommand + "WORKDIR /w\nCOPY . .\nRUN dos2unix run.sh\nENTRYPOINT [\"/w/run.sh\"]\n-- .devcontainer/run.sh --\n" +
+			"#!/bin/sh\r\nexec sleep infinity\r\n"},
 }
 
 func TestWrittenSilent(t *testing.T) { testPairs(t, writtenSilent) }
