@@ -240,7 +240,7 @@ func sparseLogs(v *rule.View) (out []rule.Finding) {
 			return
 		}
 		if _, off := cmd.Flag("-l", "--no-log-init", "--system", "-r"); !off {
-			out = append(out, v.AtWord(w, "useradd makes the log of logins as long as this number is high", "add --no-log-init"))
+			out = append(out, v.AtWord(w, "useradd writes a very large /var/log/lastlog for so high a number", "add --no-log-init"))
 		}
 	})
 	return out

@@ -427,7 +427,7 @@ func codespacesUnread(v *rule.View, all *jsonc.Node) (out []rule.Finding) {
 		case !repositoryName.MatchString(m.Name):
 			out = append(out, v.AtName(m, fmt.Sprintf("%q names no repository", m.Name), "write OWNER/NAME, or OWNER/* for all"))
 		case granted == nil && slices.ContainsFunc(m.Value.Fields(), func(f jsonc.Member) bool { return slices.Contains(permissions, f.Name) }):
-			out = append(out, v.AtName(m, fmt.Sprintf("%s gets no permission: they are not in permissions", m.Name),
+			out = append(out, v.AtName(m, fmt.Sprintf("%s gets no permission: Codespaces reads them only in permissions", m.Name),
 				`write {"permissions": {…}}`))
 		case granted != nil && granted.Kind == jsonc.String && granted.Text != "read-all" && granted.Text != "write-all":
 			out = append(out, v.AtValue(granted, fmt.Sprintf("permissions cannot be %q", granted.Text),

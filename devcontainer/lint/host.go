@@ -405,7 +405,7 @@ func publishedPorts(v *rule.View) (out []rule.Finding) {
 			continue // the engine refuses it, which other rules say
 		}
 		out = append(out, rule.AtRight(r, fmt.Sprintf("the port %s is published on all addresses of the host, where other machines reach it",
-			r.Value), "use forwardPorts, or put 127.0.0.1: in front"))
+			r.Value), "use forwardPorts, or publish it for this machine only: 127.0.0.1:HOST:CONTAINER"))
 	}
 	return out
 }

@@ -54,7 +54,7 @@ var (
 			hint:    "write KC_BOOTSTRAP_ADMIN_USERNAME and KC_BOOTSTRAP_ADMIN_PASSWORD (KEYCLOAK_ADMIN before 26), KC_DB and KC_DB_URL"},
 		{images: []string{"mysql"}, tags: since84, heard: true, command: like(`--default[-_]authentication[-_]plugin`),
 			message: "mysql since 8.4 knows no default-authentication-plugin, so the service %s ends at once",
-			hint:    "write --mysql-native-password=ON (8.4 alone), or take the image mysql:8.0"},
+			hint:    "write --mysql-native-password=ON (only in 8.4), or take the image mysql:8.0"},
 		{images: mssql, heard: true, lacks: "ACCEPT_EULA", message: "SQL Server wants ACCEPT_EULA, so the service %s ends at once",
 			hint: `add to its environment ACCEPT_EULA: "Y"`},
 		{images: mssql, heard: true, set: "ACCEPT_EULA", value: like(`^(?i:n|no|false|0)$`),

@@ -97,7 +97,7 @@ func oldFeatureNames(v *rule.View) (out []rule.Finding) {
 			out = append(out, v.AtName(m, fmt.Sprintf("%q names a Feature in the old way", m.Name),
 				"write it as REGISTRY/NAMESPACE/ID:VERSION, such as ghcr.io/devcontainers/features/go:1.3.2"))
 		case source == rights.TarballFeature && strings.HasPrefix(m.Name, "http://"):
-			out = append(out, v.AtName(m, "the Feature comes over plain http", "use https, or a registry"))
+			out = append(out, v.AtName(m, "the Feature is fetched over plain http", "use https, or a registry"))
 		}
 	}
 	return out

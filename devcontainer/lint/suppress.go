@@ -94,9 +94,9 @@ func (c *pass) suppress() {
 				case c.table.of[id] == nil:
 					c.report(form, at(fmt.Sprintf("there is no rule %s", id), "sbx-devc rules lists them"))
 				case c.holds(id):
-					c.report(form, at(fmt.Sprintf("no comment excuses %s: the organisation's policy holds it", id), "remove the comment"))
+					c.report(form, at(fmt.Sprintf("no comment silences %s: the organisation's policy keeps it on", id), "remove the comment"))
 				case !s.used[id]:
-					f := at(fmt.Sprintf("nothing here is a finding of %s", id), "remove the comment")
+					f := at(fmt.Sprintf("there is no finding of %s here", id), "remove the comment")
 					if s.doc == c.Config && len(s.used) == 0 {
 						f.Edits = c.Config.RemoveComment(s.start, s.end)
 					}
