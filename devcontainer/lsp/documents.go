@@ -192,7 +192,8 @@ func (s *server) judge(config string) *judgement {
 	}
 	j := &judgement{findings: map[string][]diag.Finding{}, files: []string{config}}
 	err := devcontainer.OpenEdited(config, texts, func(p *devcontainer.Project) error {
-		files := s.rules(config)
+		files, err := s.rules(config)
+		s.choiceUnread(config, err)
 		findings, corrections := files.Chosen(p)
 		for _, f := range findings {
 			j.findings[f.File] = append(j.findings[f.File], f)
@@ -207,6 +208,24 @@ func (s *server) judge(config string) *judgement {
 		return &judgement{files: []string{config}}
 	}
 	return j
+}
+
+// choiceUnread shows why the choice of rules for a configuration cannot be read, when that is new.
+func (s *server) choiceUnread(config string, err error) {
+	if err == nil {
+		delete(s.unread, config)
+		return
+	}
+	why := err.Error()
+	known := slices.Contains(slices.Collect(maps.Values(s.unread)), why)
+	if s.unread[config] = why; known {
+		return
+	}
+	const warning = 2 // MessageType
+	s.send(notification("window/showMessage", struct {
+		Type    int    `json:"type"`
+		Message string `json:"message"`
+	}{warning, "all rules of sbx-devc count, because the choice of them cannot be read: " + why}))
 }
 
 // diagnostic is a finding as the protocol has it.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -39,6 +40,10 @@ type message struct {
 }
 
 func newEditor(t testing.TB) *editor {
+	return newEditorWith(t, func(string) (lint.Files, error) { return lint.Files{}, nil })
+}
+
+func newEditorWith(t testing.TB, rules func(config string) (lint.Files, error)) *editor {
 	fromEditor, in := io.Pipe()
 	out, toEditor := io.Pipe()
 	e := &editor{TB: t, in: in, out: bufio.NewReader(out), end: make(chan error, 1), came: make(chan message, 100_000)}
@@ -53,7 +58,7 @@ func newEditor(t testing.TB) *editor {
 		}
 	}()
 	go func() {
-		err := lsp.Serve(context.Background(), fromEditor, toEditor, func(string) lint.Files { return lint.Files{} })
+		err := lsp.Serve(context.Background(), fromEditor, toEditor, rules)
 		fromEditor.CloseWithError(io.ErrClosedPipe)
 		toEditor.Close()
 		e.end <- err
@@ -288,6 +293,31 @@ func TestSession(t *testing.T) {
 	e.notify("exit", nil)
 	if err := <-e.end; err != nil {
 		t.Error(err)
+	}
+}
+
+// A choice of rules that cannot be read is said once, and again when it fails in another way.
+func TestChoiceThatCannotBeRead(t *testing.T) {
+	uri := project(t, map[string]string{config: `{}`})(config)
+	why := make(chan error, 10)
+	e := newEditorWith(t, func(string) (lint.Files, error) { return lint.Files{}, <-why })
+	e.start()
+	said := ""
+	for n, err := range []error{errors.New("called x"), errors.New("called x"), errors.New("called y"), nil, errors.New("called y")} {
+		why <- err
+		if n == 0 {
+			e.open(uri, `{"image": "debian:13"}`)
+		} else {
+			e.change(uri, n+1, `{"image": "debian:13"}`)
+		}
+		for m := e.read(); m.Method != "textDocument/publishDiagnostics"; m = e.read() {
+			if m.Method == "window/showMessage" {
+				said += string(m.Params)
+			}
+		}
+	}
+	if strings.Count(said, "called x") != 1 || strings.Count(said, "called y") != 2 || !strings.Contains(said, `"type":2`) {
+		t.Errorf("it shows %s", said)
 	}
 }
 

@@ -20,8 +20,8 @@ const pending = 64
 // that the editor left without saying shutdown.
 //
 // rules says which rules count for a configuration, and how much: it is asked before each
-// check, because the files that say so change.
-func Serve(ctx context.Context, in io.Reader, out io.Writer, rules func(config string) lint.Files) error {
+// check, because the files that say so change. Its error is shown to the person, once for each text.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, rules func(config string) (lint.Files, error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	frames, failed := make(chan []byte, pending), make(chan error, 1)
@@ -43,7 +43,8 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, rules func(config s
 			}
 		}
 	}()
-	s := &server{out: out, rules: rules, texts: map[string]*open{}, judged: map[string]*judgement{}, alone: map[string]bool{}}
+	s := &server{out: out, rules: rules, texts: map[string]*open{}, judged: map[string]*judgement{}, alone: map[string]bool{},
+		unread: map[string]string{}}
 	for {
 		body, ok := s.next(ctx, frames)
 		if !ok {
@@ -72,8 +73,9 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, rules func(config s
 // server is the state of one session. One goroutine has it.
 type server struct {
 	out                          io.Writer
-	rules                        func(config string) lint.Files
-	broken                       error // of out
+	rules                        func(config string) (lint.Files, error)
+	unread                       map[string]string // what was shown of a choice of rules that cannot be read, by configuration
+	broken                       error             // of out
 	initialized, shutdown, ended bool
 	inBytes                      bool // how characters are counted
 	texts                        map[string]*open

@@ -7,7 +7,7 @@ const {LanguageClient, TransportKind} = require('vscode-languageclient/node');
 /** The files that the server judges. */
 const files = [
   '**/devcontainer.json', '**/.devcontainer.json', '**/devcontainer-feature.json', '**/devcontainer-template.json',
-  '**/.devcontainer/**/sandbox.jsonc', '**/{Dockerfile,Containerfile}', '**/{Dockerfile,Containerfile}.*',
+  '**/.devcontainer/**/sandbox.jsonc', '**/sbx-devc.jsonc', '**/{Dockerfile,Containerfile}', '**/{Dockerfile,Containerfile}.*',
   '**/*.{dockerfile,Dockerfile}', '**/{compose,docker-compose}*.{yml,yaml}',
 ];
 

@@ -34,7 +34,7 @@ It reads the files of the repository around an open file, and writes none.`,
 			if cli.IsTerminal(a.Stdin) {
 				return exitcode.With(exitcode.CheckUsage, diag.WithHint(errTerminal, "an editor starts this command: docs/editors.md"))
 			}
-			rules := func(config string) lint.Files { return chosenRules(cmd.Context(), a, config) }
+			rules := func(config string) (lint.Files, error) { return chosenRules(cmd.Context(), a, config) }
 			if err := lsp.Serve(cmd.Context(), a.Stdin, a.Stdout, rules); err != nil {
 				return exitcode.With(exitcode.NoCheck, err)
 			}
@@ -43,9 +43,8 @@ It reads the files of the repository around an open file, and writes none.`,
 	}
 }
 
-// chosenRules reads which rules count for a configuration. Where that cannot be read, all
-// of them do: validate says why.
-func chosenRules(ctx context.Context, a *cli.App, config string) lint.Files {
+// chosenRules reads which rules count for a configuration. Where that cannot be read, all of them do.
+func chosenRules(ctx context.Context, a *cli.App, config string) (lint.Files, error) {
 	all, err := newChoices(ctx, choiceFlags{}, func(ctx context.Context, name string) (*org.Policy, error) {
 		if strings.Contains(name, "@sha256:") {
 			return nil, nil // a folder's file must not make an editor ask the network
@@ -53,11 +52,11 @@ func chosenRules(ctx context.Context, a *cli.App, config string) lint.Files {
 		return readPolicy(ctx, a, name)
 	})
 	if err != nil {
-		return lint.Files{}
+		return lint.Files{}, err
 	}
 	c, err := all.Of(ctx, config)
 	if err != nil {
-		return lint.Files{}
+		return lint.Files{}, err
 	}
-	return c.Files()
+	return c.Files(), nil
 }
