@@ -96,6 +96,13 @@ func (k *Check) by(c *Choice, check func() error) error {
 		k.limit = limit
 	}
 	k.Bad += diag.Worst(k.Files.Findings[before:], limit)
+	if k.FailOn == "" && !diag.SeverityWarning.AtLeast(limit) { // a project's file makes nothing good that the policy holds
+		for _, f := range k.Files.Findings[before:] {
+			if c.Holds(f.Rule) && f.Severity == diag.SeverityWarning {
+				k.Bad, k.limit = k.Bad+1, diag.SeverityWarning
+			}
+		}
+	}
 	return err
 }
 

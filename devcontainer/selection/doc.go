@@ -9,7 +9,7 @@
 // baselines.
 //
 // A later word wins over an earlier one: profile, categories, rules, overrides, command
-// line. An organisation's policy wins over all of them: what it holds is neither switched
+// line; within one list the more specific one. An organisation's policy wins over all of them: what it holds is neither switched
 // off nor lowered, whatever a project's files say. A file that is not valid is an error
 // with its place; nothing is checked by half a selection.
 package selection

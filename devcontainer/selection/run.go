@@ -13,9 +13,26 @@ import (
 
 // Run judges the findings of one run. Its zero value goes by the project's files alone.
 type Run struct {
-	only, ignored []string                 // ids, of the command line
-	held          map[string]diag.Severity // the least severity; "" = the rule's own
-	Off, Known    int                      // findings that were not shown: switched off, in a baseline
+	only, ignored []string // ids, of the command line
+	held          map[string]floor
+	Off, Known    int // findings that were not shown: switched off, in a baseline
+}
+
+// floor is the least severity of a rule that a policy holds.
+type floor struct {
+	own   bool          // as severe as the rule says
+	least diag.Severity // "" = the policy names none
+}
+
+// under returns the worse of a severity and of the least one of a finding that the rule itself gives the severity own.
+func (f floor) under(severity, own diag.Severity) diag.Severity {
+	if f.own {
+		severity = worse(severity, own)
+	}
+	if f.least != "" {
+		severity = worse(severity, f.least)
+	}
+	return severity
 }
 
 // ErrPolicy reports a policy that names a rule that does not exist.
@@ -25,23 +42,23 @@ var ErrPolicy = errors.New("the policy is not valid")
 // asked for, ignored are words of those that are not, and policy, unless nil, holds some.
 // It errs when a word names no rule, and when the policy holds what is to be ignored.
 func NewRun(only, ignored []string, policy *org.Policy) (*Run, error) {
-	r := &Run{held: map[string]diag.Severity{}}
-	if policy != nil {
-		for _, id := range heldByAny() {
-			r.held[id] = ""
-		}
-	}
-	for _, m := range policy.Rules() {
+	r := &Run{held: map[string]floor{}}
+	for _, m := range bySpecificity(policy.Rules()) {
 		ids := RulesOf(m.Name)
 		if ids == nil {
 			return nil, diag.WithHint(fmt.Errorf("%w: %s: there is no rule %q", ErrPolicy, policy.AtName(m), m.Name),
 				"%s", unknownHint(m.Name))
 		}
 		for _, id := range ids {
-			r.held[id] = diag.Severity(m.Value.Text)
+			r.held[id] = floor{least: diag.Severity(m.Value.Text)}
 			if m.Value.Text == string(on) {
-				r.held[id] = ""
+				r.held[id] = floor{own: true}
 			}
+		}
+	}
+	if policy != nil {
+		for _, id := range heldByAny() {
+			r.held[id] = floor{own: true, least: r.held[id].least}
 		}
 	}
 	for _, list := range []struct {
@@ -112,23 +129,17 @@ func (r *Run) Lessens(s *Selection, known *Baseline, f diag.Finding) bool {
 
 // Judge returns a finding as it is shown, and whether it is. contained says that its
 // configuration is a sandbox or an agent's container. known are the findings of the
-// project's baseline; nil = none.
+// project's baseline; nil = none. A finding that the policy holds is never milder than
+// without the project's file: words there only make it worse.
 func (r *Run) Judge(s *Selection, known *Baseline, contained bool, f diag.Finding) (diag.Finding, bool) {
 	l, own := r.level(s, f), f.Severity
-	switch {
-	case l == advice && f.Severity == diag.SeverityWarning && !contained:
-		f.Severity = diag.SeverityNote
-	case l != on && l != off && l != advice:
-		f.Severity = diag.Severity(l)
-	}
-	if least, held := r.held[f.Rule]; held {
-		if least == "" {
-			least = own
-		}
+	f.Severity = l.severity(own, contained)
+	if held, ok := r.held[f.Rule]; ok {
+		plain := defaultLevel(f.Rule).severity(own, contained)
 		if l == off {
-			f.Severity = least
+			f.Severity = plain
 		}
-		f.Severity = worse(f.Severity, least)
+		f.Severity = held.under(worse(f.Severity, plain), own)
 		return f, true
 	}
 	if l == off {
@@ -140,4 +151,15 @@ func (r *Run) Judge(s *Selection, known *Baseline, contained bool, f diag.Findin
 		return f, false
 	}
 	return f, true
+}
+
+// severity is what a finding is shown as.
+func (l level) severity(own diag.Severity, contained bool) diag.Severity {
+	switch {
+	case l == advice && own == diag.SeverityWarning && !contained:
+		return diag.SeverityNote
+	case l == on || l == off || l == advice:
+		return own
+	}
+	return diag.Severity(l)
 }

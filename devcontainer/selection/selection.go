@@ -64,6 +64,31 @@ func profileLevels(profile string) map[string]level {
 	return levels
 }
 
+// defaultLevel is the level of a rule where no file says anything.
+func defaultLevel(id string) level {
+	if r, ok := lint.LookupRule(id); ok && r.Category != rule.Correctness {
+		return advice
+	}
+	return on
+}
+
+// bySpecificity sorts the words of one list so that the more specific ones come last, and win:
+// categories, families, rules. Words of the same kind stay in their order.
+func bySpecificity(words []jsonc.Member) []jsonc.Member {
+	rank := func(m jsonc.Member) int {
+		switch ids := RulesOf(m.Name); {
+		case slices.ContainsFunc(rule.Categories, func(c rule.Category) bool { return strings.EqualFold(m.Name, string(c)) }):
+			return 0
+		case len(ids) > 1:
+			return 1
+		}
+		return 2
+	}
+	sorted := slices.Clone(words)
+	slices.SortStableFunc(sorted, func(a, b jsonc.Member) int { return rank(a) - rank(b) })
+	return sorted
+}
+
 // RulesOf returns the ids of the rules that a word names: an id, a name, a family such as
 // SBX4xx or a category; none for any other word.
 func RulesOf(word string) (ids []string) {
@@ -149,7 +174,7 @@ func (p *parser) mismatches(found []schema.Mismatch) {
 
 // levels reads an object of rule words and levels into out.
 func (p *parser) levels(out map[string]level, n *jsonc.Node) {
-	for _, m := range n.Fields() {
+	for _, m := range bySpecificity(n.Fields()) {
 		ids := RulesOf(m.Name)
 		if ids == nil {
 			p.add(m.NameStart, m.NameEnd, fmt.Sprintf("there is no rule %q", m.Name), unknownHint(m.Name))
