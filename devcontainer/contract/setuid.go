@@ -71,7 +71,7 @@ func hooksRunAsRoot(c *rule.View) bool {
 	return startsAsRoot(c)
 }
 
-// maxFollowed bounds the scripts that the search reads.
+// maxFollowed bounds the scripts that the search reads; others count as programs that nothing here shows.
 const maxFollowed = 50
 
 // runsIt ends a setuidUse's how when a script stands between.
@@ -196,7 +196,10 @@ func (s *setuidSearch) script(cmd *shell.Command, at setuidUse) {
 	case !ok && strings.Contains(word, "/") && !systemProgram.MatchString(word):
 		s.found = append(s.found, at) // a program that nothing here shows
 		return
-	case !ok || s.seen[name] || len(s.seen) >= maxFollowed:
+	case !ok || s.seen[name]:
+		return
+	case len(s.seen) == maxFollowed:
+		s.found = append(s.found, at)
 		return
 	}
 	s.seen[name] = true

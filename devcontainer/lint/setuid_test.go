@@ -1,6 +1,7 @@
 package lint_test
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -77,6 +78,16 @@ func TestFixKeepsFirewallThatNeedsSudo(t *testing.T) {
 	}
 }
 
+// manyScripts are scripts of which the last one needs sudo.
+func manyScripts(n int) devcontainer.Memory {
+	out := devcontainer.Memory{}
+	for i := range n {
+		out[fmt.Sprintf(".devcontainer/%d.sh", i)] = "npm ci\n"
+	}
+	out[fmt.Sprintf(".devcontainer/%d.sh", n-1)] = "sudo true\n"
+	return out
+}
+
 // Other things that may need a setuid program when the container starts, and cannot be
 // seen in the hooks: fix leaves the option to a person.
 func TestFixLeavesPrivilegesWhereTheStartMayNeedThem(t *testing.T) {
@@ -115,6 +126,8 @@ func TestFixLeavesPrivilegesWhereTheStartMayNeedThem(t *testing.T) {
 			".devcontainer/tool/install.sh": "cat > /usr/local/share/tool.sh <<'EOF'\nsudo x\nEOF\n"}, false},
 		{"a Feature that nothing here shows", `"image": "a:1", "features": {"ghcr.io/devcontainers/features/sshd:1": {}}`, nil, false},
 		{"a program that nothing here shows", `"image": "a:1", "postStartCommand": "/opt/start"`, nil, false},
+		{"a script behind very many", `"image": "a:1", "postCreateCommand": "` +
+			repeated(51, func(i int) string { return fmt.Sprintf("sh .devcontainer/%d.sh && ", i) }) + `true"`, manyScripts(51), false},
 		{"text from a pipe", `"image": "a:1", "postStartCommand": "curl -fsS https://example.com/x | bash"`, nil, false},
 		{"a Makefile", `"image": "a:1", "postStartCommand": "make up"`, devcontainer.Memory{"Makefile": "up:\n\tsudo true\n"}, false},
 		{"npm's scripts", `"image": "a:1", "postStartCommand": "npm run up"`,
