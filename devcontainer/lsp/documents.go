@@ -58,19 +58,21 @@ func (s *server) didChange(p struct {
 	} `json:"contentChanges"`
 }) (any, *replyError) {
 	name, ok := pathOf(p.Document.URI)
-	if ok && s.texts[name] != nil && len(p.Changes) > 0 {
+	if ok && (s.texts[name] != nil || len(s.texts) < maxOpen) && len(p.Changes) > 0 {
 		s.set(name, p.Document, p.Changes[len(p.Changes)-1].Text)
 	}
 	return nil, nil
 }
 
-// set keeps a text and marks what is made of it as stale. A text that is too large is not kept.
+// set keeps a text and marks what is made of it as stale. One that is too large is not kept, and nor is the one that it replaces: places
+// in that are not the editor's any more.
 func (s *server) set(name string, id identifier, src string) {
 	before := 0
 	if old := s.texts[name]; old != nil {
 		before = len(old.Src)
 	}
 	if s.total-before+len(src) > maxBytes {
+		s.forget(name)
 		return
 	}
 	s.total += len(src) - before
@@ -81,9 +83,16 @@ func (s *server) set(name string, id identifier, src string) {
 func (s *server) didClose(p struct {
 	Document identifier `json:"textDocument"`
 }) (any, *replyError) {
-	name, ok := pathOf(p.Document.URI)
-	if !ok || s.texts[name] == nil {
-		return nil, nil
+	if name, ok := pathOf(p.Document.URI); ok {
+		s.forget(name)
+	}
+	return nil, nil
+}
+
+// forget takes the text of a file away, and what is known by it alone.
+func (s *server) forget(name string) {
+	if s.texts[name] == nil {
+		return
 	}
 	configs := s.configurations(name)
 	s.total -= len(s.texts[name].Src)
@@ -96,7 +105,6 @@ func (s *server) didClose(p struct {
 	}
 	s.publish()
 	s.markStale(slices.DeleteFunc(configs, func(config string) bool { return s.judged[config] == nil }))
-	return nil, nil
 }
 
 // filesChanged judges everything again: the disk is another.

@@ -512,6 +512,28 @@ func TestMoreThanIsKept(t *testing.T) {
 	}
 }
 
+// When a text becomes too large to be kept, the one before it answers no more: its places are not those that the editor has.
+func TestTextBecomesTooLarge(t *testing.T) {
+	uri := project(t, map[string]string{config: `{}`})
+	e := newEditor(t)
+	e.start()
+	e.open(uri(config), `{"image": "a:1", "privileged": "true"}`)
+	for n := range 4 {
+		e.open(uri(fmt.Sprintf("%d.txt", n)), strings.Repeat("x", 15<<20))
+	}
+	e.change(uri(config), 2, strings.Repeat(" ", 8<<20)+`{"image": "a:1"}`)
+	var actions []any
+	e.ask("textDocument/codeAction", map[string]any{"textDocument": map[string]any{"uri": uri(config)}, "context": map[string]any{},
+		"range": map[string]any{"start": map[string]any{"line": 0, "character": 0}, "end": map[string]any{"line": 0, "character": 40}}}, &actions)
+	if len(actions) > 0 {
+		t.Errorf("corrections of a text that the editor has no more: %v", actions)
+	}
+	e.change(uri(config), 3, `{"image": "a:1", "privileged": true}`)
+	if d := e.diagnostics(uri(config), 3); !strings.Contains(d.String(), "SBX402") {
+		t.Errorf("findings of the next text: %s", d)
+	}
+}
+
 // BenchmarkKeystroke is the time from a changed text to its findings, and to two answers: with
 // a Dockerfile and Compose files, as large projects have them.
 func BenchmarkKeystroke(b *testing.B) {
