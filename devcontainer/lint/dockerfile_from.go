@@ -79,6 +79,7 @@ func buildProblems(v *rule.View) (out []rule.Finding) {
 	unread := 0 // the offset of an unknown instruction; those behind it are parts of the same lines mostly
 	for n, p := range v.Build.File.Problems {
 		if p.Unknown != "" && n > 0 && v.Build.File.Problems[n-1].Unknown != "" && !hasInstruction(v.Build.File.Doc.Src[unread:p.Start]) {
+			unread = p.Start
 			continue
 		}
 		unread = p.End
