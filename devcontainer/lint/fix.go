@@ -20,7 +20,8 @@ const maxRounds = 20
 // returns its new text, the findings that are gone and the corrections that it leaves out. Comments,
 // order, layout, line ends and a byte order mark stay, and so does the meaning of everything
 // that no finding was about: what the configuration amounts to is worked out before and after each
-// correction, and one that changes another property is not made. The text is the old one when there
+// correction, and one that changes another property, takes out a comment or brings an error that was
+// not there is not made. The text is the old one when there
 // is nothing to do; fixing it again changes nothing. rules, unless empty, limits the rules.
 // Notes are advice: they are followed only when rules names theirs. A place that choose does
 // not report is left as it is; nil = all is reported.
@@ -32,7 +33,7 @@ func fixWith(table ruleTable, p *devcontainer.Project, rules []string, choose Ch
 	src []byte, fixed []diag.Finding, left []Left) {
 	original := p.Config.Src
 	src = original
-	x := newComparer(table, p)
+	x := newComparer(table, p, choose)
 	for range maxRounds {
 		x.at(p)
 		c := newPass(rule.NewView(p), table)
@@ -84,7 +85,7 @@ func (x *comparer) applied(sound []report) (out []byte, made []diag.Finding) {
 	if len(of) < 2 {
 		return out, made
 	}
-	if also, known := x.also(slices.Concat(editsOf(of)...), of...); !known || len(also) > 0 {
+	if also, known := x.also(slices.Concat(editsOf(of)...), of...); !known || len(also) > 0 || len(x.newErrors(out)) > 0 {
 		return x.applied(of[:1])
 	}
 	return out, made

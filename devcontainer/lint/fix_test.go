@@ -82,6 +82,77 @@ func TestFixKeepsWhatItIsNotAbout(t *testing.T) {
 	}
 }
 
+// A comment within what a correction replaces or moves stays: the correction is left out, and says why.
+func TestFixTakesOutNoComment(t *testing.T) {
+	for _, tt := range []struct {
+		rule, src string
+		comments  int // 0 = it is made
+	}{
+		{"SBX302", "{\"image\": \"a:1\", \"mounts\": [\n  {\n    // secrets\n    \"type\": \"volume\", // a\n    \"source\": \"v\",\n" +
+			"    \"target\": \"/v\", \"readonly\": true\n    /* b */}\n]}", 3},
+		{"SBX302", `{"image": "a:1", "mounts": [{"type": "volume", "source": "v", "target": "/v", "readonly": true} /* c */ // d` + "\n]}", 0},
+		{"SBX314", `{"image": "a:1", "postCreateCommand": [ /* a */ "npm ci && npm test" ]}`, 1},
+		{"SBX314", "{\"image\": \"a:1\", \"postCreateCommand\": [\"npm ci && npm test\"] // a\n}", 0},
+		{"SBX207", `{"image": "a:1", "settings": {"x": 1}, "extensions" /* a */ : ["a.b"], "customizations": {"vscode": {}}}`, 1},
+		{"SBX207", "{\"image\": \"a:1\", \"extensions\": [\n    \"a.b\", // a\n    /* b\n       c */\n    \"c.d\"\n  ], " +
+			"\"customizations\": {\n    \"vscode\": {\n      \"settings\": {}\n    }\n  }\n}\n", 0},
+		{"SBX108", "{\"image\": \"a:1\" // sbx-ignore SBX402: x\n}", 0}, // the comment is the finding
+	} {
+		p := devcontainer.Parse("f", []byte(tt.src))
+		src, _, left := lint.Fix(p, []string{tt.rule}, nil)
+		if tt.comments == 0 {
+			if len(left) > 0 || string(src) == tt.src {
+				t.Errorf("%s: not made, %v, in %s", tt.rule, left, src)
+			}
+			continue
+		}
+		if len(left) != 1 || left[0].Comments != tt.comments || strings.Count(string(src), "/") != strings.Count(tt.src, "/") {
+			t.Errorf("%s: left %+v and wrote %s", tt.rule, left, src)
+		}
+		proposals := lint.Proposals(p, []string{tt.rule}, nil)
+		for _, of := range proposals {
+			if of.Comments == tt.comments && !of.Safe {
+				return
+			}
+		}
+		t.Errorf("%s: nothing that says what it costs is offered: %+v", tt.rule, proposals)
+	}
+}
+
+// What only a person can want is offered with what it costs.
+func TestOfferThatTakesOutAComment(t *testing.T) {
+	p := devcontainer.Parse("f", []byte(`{"image": "a:1", "postCreateCommand": ["npm ci", /* tests */ "npm test"]}`))
+	if offers := lint.Proposals(p, []string{"SBX314"}, nil); len(offers) != 1 || offers[0].Text() != "take out a comment" {
+		t.Errorf("%+v", offers)
+	}
+}
+
+// A correction that is right by itself and makes the container worse is left out; one beside it is made.
+func TestFixBringsNoError(t *testing.T) {
+	for _, tt := range []struct{ src, want, brings string }{
+		{`{"image": "node:20", "overrideCommand": "false", "init": "true"}`,
+			`{"image": "node:20", "overrideCommand": "false", "init": true}`, "SBX326"},
+		{`{"image": "a:1", "runArgs": ["--network host", "-p 1:1"]}`, `{"image": "a:1", "runArgs": ["--network host", "-p", "1:1"]}`, "SBX404"},
+		// Another error of the rule, of another place, changes nothing.
+		{`{"image": "a:1", "runArgs": ["--pid=host", "--network host"]}`, `{"image": "a:1", "runArgs": ["--pid=host", "--network host"]}`,
+			"SBX404"},
+	} {
+		p := devcontainer.Parse("f", []byte(tt.src))
+		src, _, left := lint.Fix(p, nil, nil)
+		if string(src) != tt.want {
+			t.Errorf("got %s\nwant %s", src, tt.want)
+		}
+		if len(left) != 1 || len(left[0].Brings) != 1 || left[0].Brings[0].Rule != tt.brings {
+			t.Errorf("%s: left %+v", tt.src, left)
+		}
+		// A rule that does not count for the project is no reason.
+		silent := func(f diag.Finding, _ bool) (diag.Finding, bool) { return f, f.Rule != tt.brings }
+		if _, _, left := lint.Fix(p, nil, silent); len(left) > 0 {
+			t.Errorf("%s: left %+v", tt.src, left)
+		}
+	}
+}
+
 // Notes are advice: fix follows one only when its rule is named.
 func TestFixFollowsNotesOnlyByName(t *testing.T) {
 	src := []byte("{\"image\": \"a:1\", \"name\": \"${env:X}\", \"init\": \"true\",}")

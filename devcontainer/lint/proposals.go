@@ -15,7 +15,7 @@ type Proposal struct {
 	diag.Finding
 	Edits []jsonc.Edit // made whole or not at all; none until the digest of Image is known
 	Safe  bool         // Fix makes it by itself; otherwise a person has to want what it does
-	Also  []string     // the properties that it would change besides those that it is about; Safe has none
+	Costs              // Safe has none
 	Image string       // to be pinned by Pinned; "" = nothing is to be looked up
 }
 
@@ -34,16 +34,18 @@ func Proposals(p *devcontainer.Project, rules []string, choose Choose) (out []Pr
 	c.run()
 	c.suppress()
 	c.syntaxFixes()
-	x := newComparer(c.table, p)
+	var asked []report
 	for _, r := range c.reports {
 		wanted := r.File == p.Config.File && (len(rules) == 0 || slices.Contains(rules, r.Rule))
 		if choose != nil && wanted {
 			_, wanted = choose(r.Finding, true)
 		}
-		if !wanted {
-			continue
+		if wanted {
+			asked = append(asked, r)
 		}
-		if of := x.proposal(r); of.Image != "" || changes(p, of.Edits) {
+	}
+	for _, of := range newComparer(c.table, p, choose).proposals(asked) {
+		if of.Image != "" || changes(p, of.Edits) {
 			out = append(out, of)
 		}
 	}
@@ -51,13 +53,26 @@ func Proposals(p *devcontainer.Project, rules []string, choose Choose) (out []Pr
 	return out
 }
 
-// proposal is the change that corrects a report; without edits and image when there is none.
-func (x *comparer) proposal(r report) Proposal {
-	if len(r.edits) > 0 {
-		also, known := x.also(r.edits, r)
-		return Proposal{Finding: r.Finding, Edits: r.edits, Safe: known && len(also) == 0, Also: also}
+// proposals are the changes that correct reports, one for each; without edits and image where there is none.
+func (x *comparer) proposals(of []report) []Proposal {
+	out := make([]Proposal, len(of))
+	var corrections []report
+	for _, r := range of {
+		if len(r.edits) > 0 {
+			corrections = append(corrections, r)
+		}
 	}
-	return Proposal{Finding: r.Finding, Edits: r.offer.Edits, Image: r.offer.Image}
+	costs, known := x.costs(corrections)
+	for i, r := range of {
+		if len(r.edits) == 0 {
+			out[i] = Proposal{Finding: r.Finding, Edits: r.offer.Edits, Image: r.offer.Image}
+			out[i].Comments = x.lost(r.offer.Edits, r)
+			continue
+		}
+		out[i] = Proposal{Finding: r.Finding, Edits: r.edits, Safe: known[0] && costs[0].Text() == "", Costs: costs[0]}
+		costs, known = costs[1:], known[1:]
+	}
+	return out
 }
 
 // changes reports whether edits can be made, and leave a text that parses if it parsed before.
@@ -86,18 +101,21 @@ func (f *Files) Chosen(p *devcontainer.Project) (findings []diag.Finding, correc
 		places[found] = n
 	}
 	c.syntaxFixes()
-	x := newComparer(c.table, p)
+	var asked []report
+	var shown []diag.Finding // as they are chosen
 	for _, r := range c.reports {
 		place := r.Finding
 		place.Severity = ""
-		at, shown := places[place]
-		if !shown || r.File != p.Config.File {
-			continue
+		if at, ok := places[place]; ok && r.File == p.Config.File && (len(r.edits) > 0 || len(r.offer.Edits) > 0) {
+			asked, shown = append(asked, r), append(shown, findings[at])
 		}
-		if of := x.proposal(r); len(of.Edits) > 0 {
-			of.Finding = findings[at]
-			corrections = append(corrections, of)
-		}
+	}
+	x := newComparer(c.table, p, func(found diag.Finding, _ bool) (diag.Finding, bool) {
+		return found, f.Lessens == nil || !f.Lessens(found)
+	})
+	for i, of := range x.proposals(asked) {
+		of.Finding = shown[i]
+		corrections = append(corrections, of)
 	}
 	return findings, corrections
 }

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -18,31 +19,60 @@ const maxComparisons = 100
 // maxAround is how many bytes of files are read again for each comparison.
 const maxAround = 256 << 10
 
-// Left is a correction that Fix does not make.
+// Left is a correction that Fix does not make: for what it costs, or, where it names no costs,
+// because there were more than maxComparisons corrections.
 type Left struct {
 	diag.Finding
-	// Also are the properties that it would change besides those that it is about; none when
-	// they were not compared, because there were more than maxComparisons corrections.
-	Also []string
+	Costs
 }
 
-// comparer finds what corrections of a project change besides the properties that they are about.
+// Costs are what a correction does besides correcting its finding.
+type Costs struct {
+	Also     []string       // the properties that change besides those that it is about
+	Comments int            // that it takes out
+	Brings   []diag.Finding // errors that were not there
+}
+
+// Text says what a correction would do besides, such as "take out a comment"; "" when that is nothing.
+func (c Costs) Text() string {
+	var parts []string
+	if len(c.Also) > 0 {
+		parts = append(parts, "also change "+strings.Join(c.Also, ", "))
+	}
+	switch {
+	case c.Comments == 1:
+		parts = append(parts, "take out a comment")
+	case c.Comments > 1:
+		parts = append(parts, fmt.Sprintf("take out %d comments", c.Comments))
+	}
+	if len(c.Brings) > 0 {
+		parts = append(parts, fmt.Sprintf("lead to an error: %s [%s]", c.Brings[0].Message, c.Brings[0].Rule))
+	}
+	return strings.Join(parts, "; and ")
+}
+
+// comparer finds what corrections of a project do besides correcting their findings.
 type comparer struct {
 	table   ruleTable
-	left    int // comparisons that may still be made
+	choose  Choose // whose errors count; nil = all
+	left    int    // comparisons that may still be made
+	checks  int    // of corrections by themselves for new errors that may still be made
 	project *devcontainer.Project
 	before  func() effective.Meaning // of project
+	errors  func() []diag.Finding    // of project
 }
 
-func newComparer(table ruleTable, p *devcontainer.Project) *comparer {
-	x := &comparer{table: table, left: maxComparisons}
+func newComparer(table ruleTable, p *devcontainer.Project, choose Choose) *comparer {
+	x := &comparer{table: table, choose: choose, left: maxComparisons, checks: maxComparisons}
 	x.at(p)
 	return x
 }
 
 // at goes on with the project as it is by now.
 func (x *comparer) at(p *devcontainer.Project) {
-	x.project, x.before = p, sync.OnceValue(func() effective.Meaning { return effective.MeaningOf(x.version(p.Config.Src)) })
+	x.project = p
+	x.before = sync.OnceValue(func() effective.Meaning { return effective.MeaningOf(x.version(p.Config.Src)) })
+	x.errors = sync.OnceValue(func() []diag.Finding { return x.errorsOf(x.version(p.Config.Src)) })
 }
 
 // version is the project with another text of its configuration: the configuration alone where the
@@ -77,13 +107,104 @@ func (x *comparer) also(edits []jsonc.Edit, of ...report) (also []string, known 
 	return also, true
 }
 
-// sound splits corrections into those that change what they are about and nothing else, and the others.
+// errorsOf returns a project's findings that are errors to whoever chooses.
+func (x *comparer) errorsOf(p *devcontainer.Project) (out []diag.Finding) {
+	c := newPass(rule.NewView(p), x.table)
+	for _, f := range c.findings() {
+		shown := true
+		if x.choose != nil {
+			f, shown = x.choose(f, true)
+		}
+		if shown && f.Severity == diag.SeverityError {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// newErrors are the errors of another text that this one has not. An error that says something
+// else by now, such as the place of a value that has moved, is not new.
+func (x *comparer) newErrors(src []byte) (out []diag.Finding) {
+	if x.project.Config.Root == nil {
+		return nil // its values were not judged
+	}
+	type saying struct{ rule, message string }
+	more, said := map[string]int{}, map[saying]bool{}
+	for _, f := range x.errors() {
+		more[f.Rule]--
+		said[saying{f.Rule, f.Message}] = true
+	}
+	found := x.errorsOf(x.version(src))
+	for _, f := range found {
+		more[f.Rule]++
+	}
+	for _, f := range found {
+		if more[f.Rule] > 0 && !said[saying{f.Rule, f.Message}] {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// brings returns the new errors of each correction. Most bring none, and then one look at all of
+// them together tells it. known is false for one that there was no time for.
+func (x *comparer) brings(of []report) (errors [][]diag.Finding, known []bool) {
+	errors, known = make([][]diag.Finding, len(of)), make([]bool, len(of))
+	if len(of) == 0 {
+		return errors, known
+	}
+	all, applied := jsonc.Apply(x.project.Config.Src, editsOf(of)...)
+	together := x.newErrors(all)
+	for i, r := range of {
+		switch {
+		case len(together) == 0 && applied[i], x.saysTheSame(r.edits):
+			known[i] = true
+		case x.checks > 0:
+			x.checks--
+			src, _ := jsonc.Apply(x.project.Config.Src, r.edits)
+			errors[i], known[i] = x.newErrors(src), true
+		}
+	}
+	return errors, known
+}
+
+// saysTheSame reports whether edits take the quotes from "true", which every tool takes as true: an
+// error that is found only then was there.
+func (x *comparer) saysTheSame(edits []jsonc.Edit) bool {
+	return len(edits) == 1 && edits[0].Text == "true" && string(x.project.Config.Src[edits[0].Start:edits[0].End]) == `"true"`
+}
+
+// lost counts the comments that edits take out, but for that which the report is about.
+func (x *comparer) lost(edits []jsonc.Edit, r report) (n int) {
+	for _, c := range x.project.Config.Lost(edits) {
+		at := x.project.Config.Offset(r.Line, r.Column)
+		if at < c.Start || at >= c.End {
+			n++
+		}
+	}
+	return n
+}
+
+// costs works out what corrections do besides; known is false for those that were too many.
+func (x *comparer) costs(of []report) (costs []Costs, known []bool) {
+	costs = make([]Costs, len(of))
+	errors, known := x.brings(of)
+	for i, r := range of {
+		also, compared := x.also(r.edits, r)
+		costs[i] = Costs{also, x.lost(r.edits, r), errors[i]}
+		known[i] = known[i] && compared
+	}
+	return costs, known
+}
+
+// sound splits corrections into those that do what they are about and nothing else, and the others.
 func (x *comparer) sound(wanted []report) (sound []report, left []Left) {
-	for _, r := range wanted {
-		if also, known := x.also(r.edits, r); known && len(also) == 0 {
+	costs, known := x.costs(wanted)
+	for i, r := range wanted {
+		if known[i] && costs[i].Text() == "" {
 			sound = append(sound, r)
 		} else {
-			left = append(left, Left{r.Finding, also})
+			left = append(left, Left{r.Finding, costs[i]})
 		}
 	}
 	return sound, left

@@ -87,7 +87,7 @@ func TestFixLeavesOutWhatChangesSomethingElse(t *testing.T) {
 // Two corrections that are right by themselves and together change something else are not made together.
 func TestFixComparesCorrectionsTogether(t *testing.T) {
 	rules := tableWith(func(v *rule.View) []jsonc.Edit { return jsonc.Replace(v.Root.Member("init"), "false") })
-	x := newComparer(rules, devcontainer.Parse("devcontainer.json", []byte(`{"image": "a:1", "init": true, "name": "x"}`)))
+	x := newComparer(rules, devcontainer.Parse("devcontainer.json", []byte(`{"image": "a:1", "init": true, "name": "x"}`)), nil)
 	at := func(pointer string, edits []jsonc.Edit) report {
 		return report{Finding: diag.Finding{Rule: "SBX399", Pointer: pointer}, edits: edits}
 	}

@@ -180,7 +180,7 @@ func (s *server) codeActions(p struct {
 	if j := s.judged[t.name]; j != nil && string(j.source) == string(t.Src) {
 		for _, c := range j.corrections {
 			if wants("quickfix") && len(actions) < maxActions && t.span(c.Finding).touches(p.Range) {
-				actions = append(actions, codeAction{Title: titleOf(c.Finding), Kind: "quickfix", Preferred: c.Safe,
+				actions = append(actions, codeAction{Title: titleOf(c), Kind: "quickfix", Preferred: c.Safe,
 					Diagnostics: []diagnostic{t.diagnostic(c.Finding)}, Edit: editing(t.uri, t.edits(c.Edits))})
 			}
 		}
@@ -205,11 +205,16 @@ func (s *server) codeActions(p struct {
 }
 
 // titleOf says what a correction does.
-func titleOf(f diag.Finding) string {
-	if f.Hint != "" {
-		return fmt.Sprintf("%s (%s)", diag.Unmasked(f.Hint), f.Rule)
+func titleOf(c lint.Proposal) (title string) {
+	if c.Hint != "" {
+		title = fmt.Sprintf("%s (%s)", diag.Unmasked(c.Hint), c.Rule)
+	} else {
+		title = fmt.Sprintf("Correct %s: %s", c.Rule, diag.Unmasked(c.Message))
 	}
-	return fmt.Sprintf("Correct %s: %s", f.Rule, diag.Unmasked(f.Message))
+	if costs := c.Text(); costs != "" {
+		title += "; this would " + diag.Unmasked(costs)
+	}
+	return title
 }
 
 func (t *text) edits(edits []jsonc.Edit) []textEdit {

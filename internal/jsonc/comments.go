@@ -39,3 +39,29 @@ func (d *Document) AddText(holder *Node, text string) []Edit {
 	}
 	return d.add(holder, -1, -1, text)
 }
+
+// Lost lists the comments that edits take out: those of the text that they replace, unless the
+// new text has them, too, however it is indented.
+func (d *Document) Lost(edits []Edit) (lost []Comment) {
+	kept := map[string]int{}
+	for _, e := range edits {
+		for t := range tokens([]byte(e.Text), 0) {
+			if t.kind == comment {
+				kept[unspaced(e.Text[t.start:t.end])]++
+			}
+		}
+	}
+	for _, c := range d.Comments() {
+		if !slices.ContainsFunc(edits, func(e Edit) bool { return e.Start < c.End && c.Start < e.End }) {
+			continue
+		}
+		if text := unspaced(string(d.Src[c.Start:c.End])); kept[text] > 0 {
+			kept[text]--
+		} else {
+			lost = append(lost, c)
+		}
+	}
+	return lost
+}
+
+func unspaced(text string) string { return strings.Join(strings.Fields(text), " ") }

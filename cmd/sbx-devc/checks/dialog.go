@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
 
@@ -81,6 +80,9 @@ func (d *dialog) fix(ctx context.Context, p *devcontainer.Project, rules []strin
 		left[keyOf(next)] = true
 		if next.Image != "" {
 			known, err := d.digests.Digest(ctx, next.Image)
+			if ctx.Err() != nil {
+				return nil, nil, d.interrupted(ctx, p)
+			}
 			if err != nil {
 				d.notice(fmt.Sprintf("note: no digest is offered for %s: %v", next.Image, err))
 				continue
@@ -95,6 +97,9 @@ func (d *dialog) fix(ctx context.Context, p *devcontainer.Project, rules []strin
 			d.show(p.Config.File, src, out, next)
 			answer, err := d.to.Key(ctx, question(next, number, number+len(open)-1), answers)
 			d.count++
+			if ctx.Err() != nil {
+				return nil, nil, d.interrupted(ctx, p)
+			}
 			if err != nil {
 				return nil, nil, cli.Unanswered(err)
 			}
@@ -112,6 +117,12 @@ func (d *dialog) fix(ctx context.Context, p *devcontainer.Project, rules []strin
 	}
 }
 
+// interrupted says what becomes of the answers so far. Files before this one have theirs.
+func (d *dialog) interrupted(ctx context.Context, p *devcontainer.Project) error {
+	d.notice(fmt.Sprintf("note: interrupted: nothing was written to %s", p.Config.File))
+	return ctx.Err()
+}
+
 // keyOf is a proposal whatever line it stands on.
 func keyOf(f lint.Proposal) [3]string { return [3]string{f.Rule, f.Pointer, f.Message} }
 
@@ -125,8 +136,8 @@ func question(f lint.Proposal, number, of int) string {
 	switch {
 	case f.Safe:
 		return fmt.Sprintf("(%d/%d) Make this change?", number, of)
-	case len(f.Also) > 0:
-		return fmt.Sprintf("(%d/%d) This also changes %s. Was it meant?", number, of, visible.Folded(strings.Join(f.Also, ", ")))
+	case f.Text() != "":
+		return fmt.Sprintf("(%d/%d) This would %s. Was it meant?", number, of, visible.Folded(f.Text()))
 	}
 	return fmt.Sprintf("(%d/%d) Was this meant?", number, of)
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
@@ -36,7 +35,8 @@ func FixCommand(a *cli.App) *cobra.Command {
 		Long: `Correct devcontainer.json where that is safe; "sbx-devc rules" marks the rules.
 Comments, order, layout and line ends stay as they are, and a file is replaced
 whole or not at all. Before it makes a change, fix works out the effect as 'sbx-devc
-effective' does: it leaves out a change that alters any other property, and says so.
+effective' does: it leaves out a change that alters any other property, takes out a
+comment or leads to an error that was not there, and says so.
 fix corrects errors and warnings, and a note only when --rule names its rule. It skips
 rules that sbx-devc.jsonc switches off, and files that it excludes. 'sbx-devc validate'
 shows the remaining findings.
@@ -72,9 +72,13 @@ Exit code 0: nothing is left to correct; 1: --diff, and there is a correction;
 func fix(ctx context.Context, a *cli.App, o fixOptions, paths []string) error {
 	for i, word := range o.rules {
 		r, ok := findRule(word)
-		if !ok || r.Fix == "" && !o.interactive {
+		switch {
+		case !ok:
 			return exitcode.With(exitcode.CheckUsage, diag.WithHint(fmt.Errorf("%s is no rule that fix can correct", word),
 				"%s'sbx-devc rules' marks those with *", cli.Suggestion(word, "", RuleWords(true))))
+		case r.Fix == "" && !o.interactive:
+			return exitcode.With(exitcode.CheckUsage, diag.WithHint(fmt.Errorf("fix has no correction for %s", r.ID),
+				"'sbx-devc explain %s' says what to do, and --interactive offers a change where there is one", r.ID))
 		}
 		o.rules[i] = r.ID
 	}
@@ -203,12 +207,12 @@ func corrected(a *cli.App, o fixOptions, p *devcontainer.Project, out []byte, fi
 	return 1, nil
 }
 
-// sayLeft names the corrections that are not made because they would change something else as well.
+// sayLeft names the corrections that are not made, and what they would do besides.
 func sayLeft(a *cli.App, left []lint.Left) {
 	for _, l := range left {
 		why := "there are too many corrections at once; run fix again"
-		if len(l.Also) > 0 {
-			why = "the correction would also change " + strings.Join(l.Also, ", ") + "; --interactive shows it"
+		if costs := l.Text(); costs != "" {
+			why = "the correction would " + costs + "; --interactive shows it"
 		}
 		fmt.Fprintf(a.Stderr, "sbx-devc: note: %s:%d: %s is left as it is: %s\n", l.File, l.Line, l.Rule, visible.Folded(why))
 	}

@@ -19,7 +19,8 @@ func RulesCommand(a *cli.App) *cobra.Command {
 		Use:   "rules",
 		Short: "List the rules that validate checks",
 		Long: `List the rules that validate checks, by family: id, severity, name and what is
-wrong. "*" marks those that 'sbx-devc fix' can correct.`,
+wrong. "*" marks those that 'sbx-devc fix' corrects, all or some of their findings:
+'sbx-devc explain ID' says which.`,
 		Example: `  sbx-devc rules
   sbx-devc rules --format json`,
 		Args:        cobra.NoArgs,
