@@ -20,57 +20,70 @@ const (
 )
 
 // DiscoverAll is Discover with the dev containers of the folders below, as the parts of
-// a monorepo have them. It does not look into hidden folders, dependencies, Features
-// and Templates, and follows no link. whole is false where there was more to look at
-// than its bounds allow.
-func DiscoverAll(path string) (files []string, whole bool, err error) {
+// a monorepo have them. It does not look into hidden folders, dependencies and Templates, and
+// follows no link to a folder. left says what was not searched: more than its bounds allow, and folders
+// that are closed to this user. The error names each dev container that cannot be read, beside the files.
+func DiscoverAll(path string) (files, left []string, err error) {
 	files, err = Discover(path)
-	if err != nil && !errors.Is(err, ErrNone) || !filekind.IsFolder(path) || unusable(path) != nil {
-		return files, true, err
+	if !filekind.IsFolder(path) {
+		return files, nil, err
 	}
-	folders, whole := foldersBelow(path)
-	for _, folder := range folders {
-		if more, err := Discover(folder); err == nil {
-			files = append(files, more...)
-		}
-	}
-	if len(files) > 0 {
-		err = nil
-	}
-	return files, whole, err
-}
-
-// foldersBelow returns the folders below dir that hold a dev container, sorted.
-func foldersBelow(dir string) (found []string, whole bool) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, true // Discover says it
+	root, openErr := os.OpenRoot(path)
+	if openErr != nil {
+		return files, nil, err // Discover says it
 	}
 	defer root.Close()
-	seen, whole := 0, true
-	_ = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error { // a folder that cannot be read holds none
+	why := unusable(path)
+	if len(files) > 0 || why == nil {
+		why = unread(root, ".", path)
+	}
+	more, left, failed := below(root, path)
+	for _, file := range more {
+		if !slices.Contains(files, file) {
+			files = append(files, file)
+		}
+	}
+	if why = errors.Join(why, failed); why != nil || len(files) > 0 {
+		err = why
+	}
+	return files, left, err
+}
+
+// below returns the dev containers of the folders below root, whose name is dir, in the order of their names.
+func below(root *os.Root, dir string) (files, left []string, failed error) {
+	seen := 0
+	_ = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		full := filepath.Join(dir, filepath.FromSlash(name))
 		switch {
-		case err != nil || !d.IsDir() || name == ".":
+		case name == ".":
+			return nil
+		case err != nil:
+			left = append(left, full+" cannot be read: it was not searched for dev containers")
+			return nil
+		case !d.IsDir():
 			return nil
 		case strings.HasPrefix(d.Name(), "."), slices.Contains(strings.Fields(skipNames), d.Name()):
 			return fs.SkipDir
 		}
 		if seen++; seen > maxBelow {
-			whole = false
+			left = append(left, dir+" is large: only a part of its folders was searched for dev containers; name the others")
 			return fs.SkipAll
 		}
-		for _, own := range []string{FeatureName, TemplateName} {
-			if _, err := root.Lstat(path.Join(name, own)); err == nil {
-				return fs.SkipDir
-			}
+		if _, err := root.Lstat(path.Join(name, TemplateName)); err == nil {
+			return fs.SkipDir
 		}
-		if len(Places(disk{root: root}, name)) > 0 {
-			found = append(found, filepath.Join(dir, filepath.FromSlash(name)))
+		places := Places(disk{root: root}, name)
+		if len(places) > 0 {
+			places = append(places, collection(disk{root: root}, name)...)
 		}
-		if strings.Count(name, "/")+1 >= maxDepth {
+		for _, place := range places {
+			files = append(files, filepath.Join(dir, filepath.FromSlash(place)))
+		}
+		failed = errors.Join(failed, unread(root, name, full))
+		if _, err := root.Lstat(path.Join(name, FeatureName)); err == nil || strings.Count(name, "/")+1 >= maxDepth {
 			return fs.SkipDir
 		}
 		return nil
 	})
-	return found, whole
+	return files, left, failed
 }

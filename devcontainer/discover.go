@@ -22,9 +22,9 @@ const SettingsName = "sandbox.jsonc"
 
 // Discover lists the files that path names. A file is taken as what it is; one of a
 // Template stands for the Template. The
-// folder of a Feature or of a Template is that, and a folder with src/NAME of
-// those holds a collection of them; in any other folder all three places of the
-// specification are searched: .devcontainer/devcontainer.json,
+// folder of a Template is that, and a folder with src/NAME of
+// those and of Features holds a collection of them; a Feature counts, and in its folder
+// as in any other all three places of the specification are searched: .devcontainer/devcontainer.json,
 // .devcontainer.json and .devcontainer/FOLDER/devcontainer.json; only when none
 // of them exists, a .devcontainer/sandbox.jsonc. The error wraps ErrNone when a
 // folder has nothing and fs.ErrNotExist when path does not exist.
@@ -51,10 +51,8 @@ func Discover(path string) ([]string, error) {
 
 // discoverIn is Discover for a folder.
 func discoverIn(path string) ([]string, error) {
-	for _, name := range []string{FeatureName, TemplateName} {
-		if file := filepath.Join(path, name); filekind.IsRegular(file) {
-			return []string{file}, nil
-		}
+	if file := filepath.Join(path, TemplateName); filekind.IsRegular(file) {
+		return []string{file}, nil
 	}
 	root, err := os.OpenRoot(path)
 	if err != nil {
@@ -62,10 +60,13 @@ func discoverIn(path string) ([]string, error) {
 	}
 	defer root.Close()
 	var found []string
+	if file := filepath.Join(path, FeatureName); filekind.IsRegular(file) {
+		found = append(found, file)
+	}
 	for _, name := range Places(disk{root: root}, ".") {
 		found = append(found, filepath.Join(path, filepath.FromSlash(name)))
 	}
-	for _, name := range collection(disk{root: root}) {
+	for _, name := range collection(disk{root: root}, ".") {
 		found = append(found, filepath.Join(path, filepath.FromSlash(name)))
 	}
 	if s := filepath.Join(path, ".devcontainer", SettingsName); len(found) == 0 && filekind.IsRegular(s) {
@@ -75,6 +76,41 @@ func discoverIn(path string) ([]string, error) {
 		return nil, whyNone(path, disk{root: root})
 	}
 	return found, nil
+}
+
+// unread says which dev containers of the folder home of root cannot be read: a tool opens them,
+// and nothing is known about them. path is how home is named. A folder that cannot be looked into at all has none.
+func unread(root *os.Root, home, path string) (failed error) {
+	at := func(name string) string { return filepath.Join(path, filepath.FromSlash(name)) }
+	in := func(name string) string { return slash.Join(home, name) }
+	names := []string{".devcontainer/devcontainer.json", ".devcontainer.json"}
+	if _, err := root.Lstat(filepath.FromSlash(in(".devcontainer"))); errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	entries, err := filekind.ListIn(root, in(".devcontainer"))
+	if errors.Is(err, fs.ErrPermission) {
+		return &fs.PathError{Op: "open", Path: at(".devcontainer"), Err: fs.ErrPermission}
+	}
+	for _, entry := range entries {
+		names = append(names, slash.Join(".devcontainer", entry, "devcontainer.json"))
+	}
+	for _, name := range names {
+		if (disk{root: root}).Kind(in(name)) != Nothing {
+			continue
+		}
+		info, err := os.Stat(at(name))
+		switch {
+		case errors.Is(err, fs.ErrPermission):
+			failed = errors.Join(failed, &fs.PathError{Op: "open", Path: at(name), Err: fs.ErrPermission})
+		case err != nil || info.IsDir(): // no tool opens it
+		case info.Mode().IsRegular():
+			failed = errors.Join(failed, diag.WithHint(fmt.Errorf("%s is not checked: a link leads out of the project to it", at(name)),
+				"name the file that it leads to"))
+		default:
+			failed = errors.Join(failed, &fs.PathError{Op: "read", Path: at(name), Err: filekind.ErrNotRegular})
+		}
+	}
+	return failed
 }
 
 // whyNone says why a folder has no configuration, and what to do.
@@ -182,6 +218,8 @@ func unusable(folder string) error {
 		case info.Mode()&os.ModeSymlink != 0:
 			return diag.WithHint(fmt.Errorf("%w: %s is a link", ErrNone, file),
 				"it leads nowhere, to itself or out of the project; name the file it should lead to")
+		case !info.IsDir() && !info.Mode().IsRegular():
+			return &fs.PathError{Op: "read", Path: file, Err: filekind.ErrNotRegular}
 		case info.IsDir() && filepath.Ext(name) != ".devcontainer":
 			return diag.WithHint(fmt.Errorf("%w: %s is a folder", ErrNone, file),
 				"it must be a file; a configuration with a name lies in .devcontainer/NAME/devcontainer.json")
@@ -193,12 +231,12 @@ func unusable(folder string) error {
 }
 
 // collection lists the Features and Templates of a repository that publishes
-// some, in the layout of the specification.
-func collection(tree Tree) []string {
+// some in the folder home, in the layout of the specification.
+func collection(tree Tree, home string) []string {
 	var found []string
-	for _, entry := range tree.List("src") {
+	for _, entry := range tree.List(slash.Join(home, "src")) {
 		for _, base := range []string{FeatureName, TemplateName} {
-			if name := slash.Join("src", entry, base); tree.Kind(name) == File {
+			if name := slash.Join(home, "src", entry, base); tree.Kind(name) == File {
 				found = append(found, name)
 			}
 		}

@@ -97,12 +97,8 @@ func (d disk) Kind(name string) Kind {
 }
 
 func (d disk) List(dir string) []string {
-	entries, _ := fs.ReadDir(d.root.FS(), dir)
-	var out []string
-	for _, e := range entries {
-		out = append(out, e.Name())
-	}
-	return out
+	names, _ := filekind.ListIn(d.root, dir)
+	return names
 }
 
 // Executable reports whether somebody may execute a file, where the tree knows that:

@@ -30,6 +30,9 @@ func TestAttackAFileWithoutAnEnd(t *testing.T) {
 				".devcontainer.json":              "validate; init --yes --dry-run; run --dry-run .",
 				".devcontainer/sandbox.lock":      "drift; lock --check; init --yes --dry-run; image pull",
 				".devcontainer/Dockerfile":        "init --yes --dry-run",
+				"sbx-devc.jsonc":                  "validate .; validate --config sbx-devc.jsonc .",
+				"sbx-devc-baseline.json":          "validate .",
+				"policy.jsonc":                    "validate --policy policy.jsonc .",
 				".gitattributes":                  "run --dry-run .",
 				"hosts.txt":                       "run --dry-run --allow @hosts.txt .",
 				"sbx-image.lock.json":             "image build; image tags --ref refs/heads/main --commit 0123456789012345678901234567890123456789",
@@ -38,6 +41,12 @@ func TestAttackAFileWithoutAnEnd(t *testing.T) {
 				dir := t.TempDir()
 				if err := errors.Join(os.Mkdir(filepath.Join(dir, ".devcontainer"), 0o755), put(filepath.Join(dir, file))); err != nil {
 					t.Fatal(err)
+				}
+				if config := filepath.Join(dir, ".devcontainer", "devcontainer.json"); strings.HasSuffix(commands, " .") &&
+					strings.HasPrefix(commands, "validate ") {
+					if err := os.WriteFile(config, []byte(`{"image": "debian:12"}`), 0o644); err != nil {
+						t.Fatal(err)
+					}
 				}
 				if os.Geteuid() == 0 { // the agent never is root
 					if err := os.Chown(dir, 1000, 1000); err != nil {

@@ -146,6 +146,37 @@ func TestUnreadableDevcontainer(t *testing.T) {
 	}
 }
 
+// A part of a repository whose dev container may not be read is named, and the rest is checked; a folder
+// that nobody looks into, as a database keeps one, is no dev container.
+func TestUnreadableDevcontainerBelow(t *testing.T) {
+	dir := small(t, "mode=0755")
+	extendable(t, dir)
+	for _, name := range []string{"other", "data"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	extendable(t, filepath.Join(dir, "other"))
+	if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(filepath.Join(dir, "data"), 0),
+		os.Chmod(filepath.Join(dir, "other", ".devcontainer"), 0)); err != nil {
+		t.Fatal(err)
+	}
+	// For files this thread is somebody else until the test ends.
+	runtime.LockOSThread()
+	t.Cleanup(runtime.UnlockOSThread)
+	t.Cleanup(func() { _ = unix.Setfsuid(0) })
+	if err := unix.Setfsuid(65534); err != nil {
+		t.Fatal(err)
+	}
+	code, people := writing(t, "validate", dir)
+	for _, want := range []string{"other/.devcontainer: permission denied", "hint: look at the owner and the mode", "sbx-devc: 1 file checked",
+		"note: " + filepath.Join(dir, "data") + " cannot be read"} {
+		if code != exitNoCheck || !strings.Contains(people, want) {
+			t.Errorf("it ended with %d, want %d and %q:\n%s", code, exitNoCheck, want, people)
+		}
+	}
+}
+
 // randomName is the part of a temporary file's name that differs each time.
 var randomName = regexp.MustCompile(`[0-9]{4,}`)
 

@@ -2,13 +2,13 @@ package org
 
 import (
 	"fmt"
-	"os"
 	"path"
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/schema"
 	"github.com/org/claude-sandbox/internal/diag"
+	"github.com/org/claude-sandbox/internal/filekind"
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
@@ -44,7 +44,7 @@ func Parse(file string, src []byte) (*Policy, []diag.Finding) {
 // Read reads the policy in a file. One that is not valid is an error: it would check
 // nothing, which must not look like a clean run.
 func Read(file string) (*Policy, error) {
-	src, err := os.ReadFile(file)
+	src, err := filekind.Read(file, jsonc.MaxSize)
 	if err != nil {
 		return nil, err
 	}

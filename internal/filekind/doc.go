@@ -4,6 +4,7 @@
 //	name ── IsRegular, IsFolder ──► bool                 what cannot be looked at is neither
 //	name ── Identity ──► text                            another one for a folder that takes its place
 //	name, or name below a root ── Open, Read ──► a regular file alone, nothing is waited for
+//	name below a root ── ListIn ──► what a folder holds, nothing is waited for
 //
 // It follows symbolic links; those below a root must not lead out of it.
 package filekind

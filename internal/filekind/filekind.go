@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 )
 
@@ -58,6 +59,19 @@ func HeadIn(root *os.Root, name string, limit int64) ([]byte, error) {
 	return head(f, size, limit)
 }
 
+// ListIn names what a folder below root holds, sorted. Anything else than a folder is an error, and
+// nothing is waited for.
+func ListIn(root *os.Root, name string) ([]string, error) {
+	f, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	slices.Sort(names)
+	return names, err
+}
+
 func open(name string) (f *os.File, size int64, err error) {
 	f, err = os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	return regular(f, err)
@@ -68,14 +82,21 @@ func openIn(root *os.Root, name string) (f *os.File, size int64, err error) {
 	return regular(f, err)
 }
 
+// ErrNotRegular reports a pipe, a socket, a device or a folder in the place of a file.
+var ErrNotRegular = errors.New("it is no regular file")
+
 // regular returns the size of a regular file as well.
 func regular(f *os.File, err error) (*os.File, int64, error) {
+	var place *fs.PathError
+	if errors.Is(err, syscall.ENXIO) && errors.As(err, &place) { // a socket
+		err = &fs.PathError{Op: "read", Path: place.Path, Err: ErrNotRegular}
+	}
 	if err != nil {
 		return nil, 0, err
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "read", Path: f.Name(), Err: errors.New("it is no regular file")}
+		err = &fs.PathError{Op: "read", Path: f.Name(), Err: ErrNotRegular}
 	}
 	if err != nil {
 		f.Close()

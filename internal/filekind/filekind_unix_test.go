@@ -5,6 +5,7 @@ package filekind
 import (
 	"errors"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,8 +26,9 @@ func TestReadsRegularFilesAlone(t *testing.T) {
 	testenv.Endless(t, name, func() {
 		_, err := Read(name, 5)
 		_, inErr := ReadIn(root, "file", 5)
-		if err == nil || inErr == nil {
-			t.Errorf("it is read: %v, %v", err, inErr)
+		_, listErr := ListIn(root, "file")
+		if err == nil || inErr == nil || listErr == nil {
+			t.Errorf("it is read: %v, %v, %v", err, inErr, listErr)
 		}
 	})
 	if err := os.WriteFile(name, []byte("12345"), 0o600); err != nil {
@@ -48,6 +50,15 @@ func TestReadsRegularFilesAlone(t *testing.T) {
 		if _, inErr := ReadIn(root, "link", 1<<20); inErr == nil || err == nil && what != "a link out of the root" {
 			t.Errorf("%s is read: %v, %v", what, err, inErr)
 		}
+	}
+	t.Chdir(dir) // a socket's name may not be long
+	l, err := net.Listen("unix", "socket")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if _, err := ReadIn(root, "socket", 1); !errors.Is(err, ErrNotRegular) {
+		t.Errorf("a socket: %v", err)
 	}
 	if _, err := Read(filepath.Join(dir, "none"), 1); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing file: %v", err)

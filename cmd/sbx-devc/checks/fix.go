@@ -147,11 +147,7 @@ func (x *fixer) path(ctx context.Context, path string) (changed int, err error) 
 		}
 		return corrected(a, o, p, out, fixed)
 	}
-	found, err := discover(a, path)
-	if err != nil {
-		return 0, err
-	}
-	var failed error
+	found, failed := discover(a, path)
 	for _, file := range found {
 		if filepath.Base(file) == devcontainer.SettingsName {
 			continue

@@ -101,9 +101,11 @@ func validate(ctx context.Context, a *cli.App, o validateOptions, paths []string
 		if ctx.Err() != nil {
 			return ctx.Err() // half a result would look like a whole one
 		}
-		if err != nil {
-			// The other paths still count: one run reports everything.
-			unreadable = true
+		if err == nil {
+			continue
+		}
+		unreadable = true // the other paths still count: one run reports everything
+		for _, err := range each(err) {
 			a.PrintError(err)
 			errs = append(errs, cli.Problem(err))
 		}
@@ -190,19 +192,28 @@ func checkPath(ctx context.Context, a *cli.App, check *selection.Check, path str
 	if near := new(devcontainer.Misplaced); errors.As(err, &near) {
 		return check.Misplaced(ctx, near, diag.HintOf(err))
 	}
-	if err != nil {
-		return err
-	}
-	return check.Open(ctx, found)
+	return errors.Join(err, check.Open(ctx, found))
 }
 
-// discover lists the files that a path names, those of the folders below among them.
+// discover lists the files that a path names, those of the folders below among them; some may be found beside an error.
 func discover(a *cli.App, path string) ([]string, error) {
-	found, whole, err := devcontainer.DiscoverAll(path)
-	if !whole {
-		fmt.Fprintf(a.Stderr, "sbx-devc: note: %s is large: only a part of its folders was searched for dev containers; name the others\n", path)
+	found, left, err := devcontainer.DiscoverAll(path)
+	for _, note := range left {
+		fmt.Fprintf(a.Stderr, "sbx-devc: note: %s\n", visible.Folded(note))
 	}
 	return found, err
+}
+
+// each returns the errors that one joins.
+func each(err error) (all []error) {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	for _, err := range joined.Unwrap() {
+		all = append(all, each(err)...)
+	}
+	return all
 }
 
 var errTerminal = errors.New("standard input is a terminal")
