@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/org/claude-sandbox/internal/diag"
@@ -88,9 +89,31 @@ func (s *Selection) known(f diag.Finding) Known {
 	return Known{file, f.Rule, f.Message}
 }
 
-// NewBaseline writes the findings of a project that are known from now on.
-func (s *Selection) NewBaseline(findings []diag.Finding) []byte {
+// keep returns the known findings that are to stay.
+func (b *Baseline) keep(stays func(Known) bool) map[Known]int {
+	kept := map[Known]int{}
+	if b == nil {
+		return kept
+	}
+	for k, n := range b.left {
+		if n > 0 && stays(k) {
+			kept[k] = n
+		}
+	}
+	return kept
+}
+
+func sum(counts map[Known]int) (n int) {
+	for _, count := range counts {
+		n += count
+	}
+	return n
+}
+
+// NewBaseline writes the findings of a project that are known from now on, and those that still are.
+func (s *Selection) NewBaseline(findings []diag.Finding, kept map[Known]int) []byte {
 	counts := map[Known]int{}
+	maps.Copy(counts, kept)
 	for _, f := range findings {
 		counts[s.known(f)]++
 	}

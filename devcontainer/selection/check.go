@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/lint"
@@ -33,7 +35,8 @@ type Check struct {
 type NewBaseline struct {
 	File     string
 	Text     []byte
-	Findings int
+	Findings int // found now
+	Kept     int // known before, of what was not checked
 }
 
 // Text checks a devcontainer.json that is at hand and names no files.
@@ -125,24 +128,52 @@ func (k *Check) record(c *Choice, from int) {
 // Limit is the mildest severity at which a finding was bad.
 func (k *Check) Limit() diag.Severity { return cmp.Or(k.FailOn, k.limit, diag.SeverityWarning) }
 
-// Baselines are the new ones of the projects that were checked.
-func (k *Check) Baselines() (all []NewBaseline) {
+// Baselines are the new ones of the projects that were checked. They keep what the old ones know of
+// what was not: rules that were not asked for, and files, unless they are gone or below one of folders.
+func (k *Check) Baselines(folders ...string) (all []NewBaseline) {
+	checked := k.checked()
 	for _, c := range k.Choices.All() {
+		kept := c.Known.keep(func(known Known) bool {
+			full, err := filepath.Abs(filepath.Join(c.Root, filepath.FromSlash(known.File)))
+			if err != nil {
+				return false
+			}
+			if _, err := os.Stat(full); err != nil {
+				return false
+			}
+			return !c.run.asks(known.Rule) || !checked[full] && !slices.ContainsFunc(folders, func(dir string) bool { return within(dir, full) })
+		})
 		found := k.recorded[c]
-		all = append(all, NewBaseline{c.BaselineFile(), c.NewBaseline(found), len(found)})
+		all = append(all, NewBaseline{c.BaselineFile(), c.NewBaseline(found, kept), len(found), sum(kept)})
 	}
 	return all
 }
 
-// Gone counts, by baseline, the known findings that are no longer in the files that were
-// checked. each is called for those baselines that have some.
-func (k *Check) Gone(each func(baseline string, findings int)) {
+// within reports whether a file lies below a folder.
+func within(dir, full string) bool {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return false
+	}
+	rel, err := filepath.Rel(dir, full)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// checked are the absolute names of the files that were read.
+func (k *Check) checked() map[string]bool {
 	checked := map[string]bool{}
 	for name := range k.Files.Sources {
 		if full, err := filepath.Abs(name); err == nil {
 			checked[full] = true
 		}
 	}
+	return checked
+}
+
+// Gone counts, by baseline, the known findings that are no longer in the files that were
+// checked. each is called for those baselines that have some.
+func (k *Check) Gone(each func(baseline string, findings int)) {
+	checked := k.checked()
 	for _, c := range k.Choices.All() {
 		gone := c.Known.Gone(func(file string) bool {
 			full, err := filepath.Abs(filepath.Join(c.Root, filepath.FromSlash(file)))

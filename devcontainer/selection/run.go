@@ -100,13 +100,18 @@ func (r *Run) Holds(id string) bool {
 	return held
 }
 
+// asks reports whether a rule is among those that the person who asks wants.
+func (r *Run) asks(id string) bool {
+	return (r.only == nil || slices.Contains(r.only, id)) && !slices.Contains(r.ignored, id)
+}
+
 // level is what becomes of a finding by the words of the person who asks and of the project.
 func (r *Run) level(s *Selection, f diag.Finding) level {
 	l := s.level(f)
-	switch asked := slices.Contains(r.only, f.Rule); {
-	case r.only != nil && !asked || slices.Contains(r.ignored, f.Rule):
+	switch {
+	case !r.asks(f.Rule):
 		return off
-	case asked && (l == off || l == advice):
+	case r.only != nil && (l == off || l == advice):
 		return on
 	}
 	return l

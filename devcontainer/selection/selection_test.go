@@ -124,7 +124,8 @@ func TestAttackAProjectSilencesThePolicy(t *testing.T) {
 	} {
 		rule, _ := lint.LookupRule(id)
 		f := diag.Finding{Rule: id, Severity: rule.Severity, File: "devcontainer.json", Message: "m"}
-		known, err := selection.ParseBaseline("b", quiet.NewBaseline([]diag.Finding{f, {Rule: id, Severity: "note", File: f.File, Message: "m"}}))
+		known, err := selection.ParseBaseline("b", quiet.NewBaseline([]diag.Finding{f,
+			{Rule: id, Severity: "note", File: f.File, Message: "m"}}, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +140,7 @@ func TestAttackAProjectSilencesThePolicy(t *testing.T) {
 func TestBaseline(t *testing.T) {
 	s := chosen(t, `{}`)
 	f := diag.Finding{Rule: "SBX402", Severity: diag.SeverityError, File: "a.json", Line: 3, Message: "m"}
-	known, err := selection.ParseBaseline("b", s.NewBaseline([]diag.Finding{f, f, {Rule: "SBX402", File: "a.json", Message: "other"}}))
+	known, err := selection.ParseBaseline("b", s.NewBaseline([]diag.Finding{f, f, {Rule: "SBX402", File: "a.json", Message: "other"}}, nil))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,7 +112,7 @@ func validate(ctx context.Context, a *cli.App, o validateOptions, paths []string
 	}
 	files := &check.Files
 	if o.writeBaseline && !unreadable {
-		if err := writeBaselines(a, check.Baselines()); err != nil {
+		if err := writeBaselines(a, check.Baselines(slices.DeleteFunc(slices.Clone(paths), notFolder)...)); err != nil {
 			return exitcode.With(exitcode.NoCheck, err)
 		}
 	}
@@ -152,9 +152,19 @@ func writeBaselines(a *cli.App, all []selection.NewBaseline) error {
 		if err := atomicfile.WriteBytes(b.File, 0o644, b.Text); err != nil {
 			return fmt.Errorf("writing %s: %w", b.File, err)
 		}
-		fmt.Fprintf(a.Stderr, "sbx-devc: %s: %s known from now on\n", b.File, visible.Count(b.Findings, "finding"))
+		kept := ""
+		if b.Kept > 0 {
+			kept = fmt.Sprintf("; %d of what was not checked stay", b.Kept)
+		}
+		fmt.Fprintf(a.Stderr, "sbx-devc: %s: %s known from now on%s\n", b.File, visible.Count(b.Findings, "finding"), kept)
 	}
 	return nil
+}
+
+// notFolder reports whether a path names no folder, which stands for all below it.
+func notFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err != nil || !info.IsDir()
 }
 
 // findingsWriter is what prints findings in a format; JSON has what is in errs
