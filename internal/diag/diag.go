@@ -89,6 +89,15 @@ func Worst(findings []Finding, limit Severity) int {
 type Problem struct {
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
+	File    string `json:"-"` // the file or folder, as findings name it; "" = not known
+}
+
+// text is the whole of a problem for a person.
+func (p Problem) text() string {
+	if p.Hint == "" {
+		return Unmasked(p.Message)
+	}
+	return Unmasked(p.Message) + "\nhint: " + Unmasked(p.Hint)
 }
 
 // WriteJSON prints findings in the versioned JSON form, with what could not be

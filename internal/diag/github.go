@@ -18,14 +18,22 @@ var (
 
 // WriteGitHub prints findings as workflow commands, which GitHub Actions shows
 // next to the lines of a pull request: the worst first, and at most ten of each
-// kind. The others follow as text, and a last notice says how many. GitHub takes
+// kind, and before them the problems. The others follow as text, and a last notice says how many. GitHub takes
 // relative paths as the repository's.
-func WriteGitHub(w io.Writer, findings []Finding) error {
+func WriteGitHub(w io.Writer, findings []Finding, problems []Problem) error {
 	sorted := slices.Clone(findings)
 	slices.SortStableFunc(sorted, func(a, b Finding) int { return a.Severity.rank() - b.Severity.rank() })
 	var b strings.Builder
 	var rest []Finding
-	shown := map[string]int{}
+	property := func(s string) string { return commandProperty.Replace(Unmasked(s)) }
+	for _, p := range problems {
+		file := ""
+		if p.File != "" {
+			file = "file=" + property(p.File) + ","
+		}
+		fmt.Fprintf(&b, "::error %stitle=not checked::%s\n", file, commandData.Replace(p.text()))
+	}
+	shown := map[string]int{"error": min(len(problems), annotationLimit)}
 	for _, f := range sorted {
 		kind := map[Severity]string{SeverityError: "error", SeverityWarning: "warning"}[f.Severity]
 		limit := annotationLimit
@@ -41,7 +49,6 @@ func WriteGitHub(w io.Writer, findings []Finding) error {
 		if f.Hint != "" {
 			message += "\nhint: " + Unmasked(f.Hint)
 		}
-		property := func(s string) string { return commandProperty.Replace(Unmasked(s)) }
 		fmt.Fprintf(&b, "::%s file=%s,line=%d,endLine=%d", kind, property(f.File), f.Line, max(f.EndLine, f.Line))
 		if f.EndLine <= f.Line { // GitHub takes columns only within one line
 			fmt.Fprintf(&b, ",col=%d,endColumn=%d", f.Column, max(f.EndColumn, f.Column))

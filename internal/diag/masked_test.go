@@ -15,10 +15,10 @@ func TestNoFormShowsControlCharacters(t *testing.T) {
 	source := func(string) []byte { return []byte("x" + bad) }
 	tool := Tool{Name: "t", Version: "1", URI: "u", Rules: []RuleInfo{{ID: "SBX101"}}}
 	for name, write := range map[string]func(*bytes.Buffer) error{
-		"json":   func(b *bytes.Buffer) error { return WriteJSON(b, found, []Problem{{bad, bad}}) },
-		"rdjson": func(b *bytes.Buffer) error { return WriteReviewdog(b, tool, found) },
-		"github": func(b *bytes.Buffer) error { return WriteGitHub(b, found) },
-		"sarif":  func(b *bytes.Buffer) error { return WriteSARIF(b, found, tool, source) },
+		"json":   func(b *bytes.Buffer) error { return WriteJSON(b, found, []Problem{{Message: bad, Hint: bad}}) },
+		"rdjson": func(b *bytes.Buffer) error { return WriteReviewdog(b, tool, found, nil) },
+		"github": func(b *bytes.Buffer) error { return WriteGitHub(b, found, nil) },
+		"sarif":  func(b *bytes.Buffer) error { return WriteSARIF(b, found, nil, tool, source) },
 		"text":   func(b *bytes.Buffer) error { return WriteExcerpts(b, found, source) },
 	} {
 		var out bytes.Buffer

@@ -10,8 +10,9 @@ import (
 
 // WriteReviewdog prints findings in the Diagnostic Format of reviewdog (rdjson,
 // reviewdog.Diagnosticresult): one object, columns in bytes of UTF-8 from 1, ends
-// behind the last byte. Rules that tool lists are linked to their pages.
-func WriteReviewdog(w io.Writer, tool Tool, findings []Finding) error {
+// behind the last byte. Rules that tool lists are linked to their pages. The format knows no run
+// that failed: a problem is a diagnostic of its file without a rule.
+func WriteReviewdog(w io.Writer, tool Tool, findings []Finding, problems []Problem) error {
 	type position struct {
 		Line   int `json:"line"`
 		Column int `json:"column"`
@@ -22,7 +23,7 @@ func WriteReviewdog(w io.Writer, tool Tool, findings []Finding) error {
 	}
 	type location struct {
 		Path  string `json:"path"`
-		Range span   `json:"range"`
+		Range *span  `json:"range,omitempty"`
 	}
 	type code struct {
 		Value string `json:"value"`
@@ -36,13 +37,16 @@ func WriteReviewdog(w io.Writer, tool Tool, findings []Finding) error {
 		Message  string   `json:"message"`
 		Location location `json:"location"`
 		Severity string   `json:"severity"`
-		Code     code     `json:"code"`
+		Code     *code    `json:"code,omitempty"`
 	}
 	uris := map[string]string{}
 	for _, r := range tool.Rules {
 		uris[r.ID] = r.URI
 	}
 	all := []diagnostic{}
+	for _, p := range problems {
+		all = append(all, diagnostic{p.text(), location{strings.ReplaceAll(p.File, "\\", "/"), nil}, "ERROR", nil})
+	}
 	for _, f := range findings {
 		message := Unmasked(f.Message)
 		if f.Hint != "" {
@@ -53,8 +57,8 @@ func WriteReviewdog(w io.Writer, tool Tool, findings []Finding) error {
 		if f.EndLine <= f.Line {
 			end.Column = max(f.EndColumn, f.Column)
 		}
-		all = append(all, diagnostic{message, location{strings.ReplaceAll(f.File, "\\", "/"), span{position{f.Line, f.Column}, end}},
-			severity, code{f.Rule, uris[f.Rule]}})
+		all = append(all, diagnostic{message, location{strings.ReplaceAll(f.File, "\\", "/"), &span{position{f.Line, f.Column}, end}},
+			severity, &code{f.Rule, uris[f.Rule]}})
 	}
 	return visible.WriteJSON(w, struct {
 		Source      source       `json:"source"`

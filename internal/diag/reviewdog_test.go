@@ -11,7 +11,7 @@ import (
 func TestWriteReviewdog(t *testing.T) {
 	var out bytes.Buffer
 	tool := Tool{Name: "sbx-devc", URI: "https://example.com", Rules: []RuleInfo{{ID: "SBX402", URI: "https://example.com/402"}}}
-	if err := WriteReviewdog(&out, tool, findings()[:2]); err != nil {
+	if err := WriteReviewdog(&out, tool, findings()[:2], nil); err != nil {
 		t.Fatal(err)
 	}
 	want := `{"source":{"name":"sbx-devc","url":"https://example.com"},"diagnostics":[` +
@@ -22,7 +22,7 @@ func TestWriteReviewdog(t *testing.T) {
 	if got := strings.TrimSpace(out.String()); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if err := WriteReviewdog(&out, Tool{}, nil); err != nil || !json.Valid(out.Bytes()[out.Len()-10:]) &&
+	if err := WriteReviewdog(&out, Tool{}, nil, nil); err != nil || !json.Valid(out.Bytes()[out.Len()-10:]) &&
 		!strings.Contains(out.String(), `"diagnostics":[]`) {
 		t.Errorf("no findings: %s, %v", &out, err)
 	}

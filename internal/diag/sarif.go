@@ -42,7 +42,26 @@ type (
 		Tool       map[string]sarifDriver `json:"tool"`
 		ColumnKind string                 `json:"columnKind"`
 		Bases      map[string]sarifBase   `json:"originalUriBaseIds"`
+		Calls      []sarifCall            `json:"invocations"`
 		Results    []sarifResult          `json:"results"`
+	}
+	sarifCall struct { // 3.20
+		Successful    bool                `json:"executionSuccessful"`
+		Notifications []sarifNotification `json:"toolExecutionNotifications,omitempty"`
+	}
+	sarifNotification struct { // 3.58
+		Level     string          `json:"level"`
+		Message   sarifText       `json:"message"`
+		Locations []sarifNotified `json:"locations,omitempty"`
+	}
+	sarifNotified struct {
+		Physical struct {
+			Artifact sarifArtifact `json:"artifactLocation"`
+		} `json:"physicalLocation"`
+	}
+	sarifArtifact struct {
+		URI  string `json:"uri"`
+		Base string `json:"uriBaseId,omitempty"`
 	}
 	sarifBase struct {
 		Description sarifText `json:"description"`
@@ -87,11 +106,8 @@ type (
 	}
 	sarifLocation struct {
 		Physical struct {
-			Artifact struct {
-				URI  string `json:"uri"`
-				Base string `json:"uriBaseId,omitempty"`
-			} `json:"artifactLocation"`
-			Region sarifRegion `json:"region"`
+			Artifact sarifArtifact `json:"artifactLocation"`
+			Region   sarifRegion   `json:"region"`
 		} `json:"physicalLocation"`
 		Logical []sarifLogical `json:"logicalLocations,omitempty"`
 	}
@@ -111,9 +127,10 @@ const sourceRoot = "%SRCROOT%"
 
 // WriteSARIF prints findings as a SARIF 2.1.0 log, as code scanning takes it:
 // relative paths are the source root's, columns in UTF-16 code units, fingerprints
-// that survive when lines move. Findings about rules that tool does not list
+// that survive when lines move. With problems the run was not successful, so that what is
+// no longer found does not count as repaired. Findings about rules that tool does not list
 // are an error.
-func WriteSARIF(w io.Writer, findings []Finding, tool Tool, sources Sources) error {
+func WriteSARIF(w io.Writer, findings []Finding, problems []Problem, tool Tool, sources Sources) error {
 	index := map[string]int{}
 	run := sarifRun{ColumnKind: "utf16CodeUnits", Results: []sarifResult{},
 		Bases: map[string]sarifBase{sourceRoot: {sarifText{Text: "the root of the repository"}}}}
@@ -138,6 +155,17 @@ func WriteSARIF(w io.Writer, findings []Finding, tool Tool, sources Sources) err
 		}
 		run.Results = append(run.Results, sarifResultOf(f, i, lines[f.File], seen))
 	}
+	call := sarifCall{Successful: len(problems) == 0}
+	for _, p := range problems {
+		n := sarifNotification{Level: "error", Message: sarifText{Text: p.text()}}
+		if p.File != "" {
+			var at sarifNotified
+			at.Physical.Artifact.URI, at.Physical.Artifact.Base = artifact(p.File)
+			n.Locations = []sarifNotified{at}
+		}
+		call.Notifications = append(call.Notifications, n)
+	}
+	run.Calls = []sarifCall{call}
 	run.Tool = map[string]sarifDriver{"driver": driver}
 	return visible.WriteJSON(w, sarifLog{"https://json.schemastore.org/sarif-2.1.0.json", "2.1.0", []sarifRun{run}}, "  ")
 }

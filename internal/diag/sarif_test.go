@@ -3,6 +3,7 @@ package diag_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -34,7 +35,7 @@ func finding(file string, line, column, endLine, endColumn int) diag.Finding {
 func sarifOf(t *testing.T, source string, findings ...diag.Finding) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := diag.WriteSARIF(&out, findings, tool, func(string) []byte { return []byte(source) }); err != nil {
+	if err := diag.WriteSARIF(&out, findings, nil, tool, func(string) []byte { return []byte(source) }); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()
@@ -102,6 +103,47 @@ func TestSARIFIsValid(t *testing.T) {
 	}
 }
 
+// A run that could not check a file says so in each form: else what it does not find would count as repaired.
+func TestWhatWasNotCheckedIsInEachForm(t *testing.T) {
+	problems := []diag.Problem{{Message: "open a b.json: permission denied", Hint: "look at it", File: "a b.json"}, {Message: "no policy"}}
+	var sarif, github, rdjson bytes.Buffer
+	nothing := func(string) []byte { return nil }
+	if err := errors.Join(diag.WriteSARIF(&sarif, nil, problems, tool, nothing), diag.WriteGitHub(&github, nil, problems),
+		diag.WriteReviewdog(&rdjson, tool, nil, problems)); err != nil {
+		t.Fatal(err)
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(sarif.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sarifSchema(t).Validate(v); err != nil {
+		t.Error(err)
+	}
+	report, err := sarif210.FromBytes(sarif.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := report.Runs[0].Invocations[0]
+	if call.ExecutionSuccessful == nil || *call.ExecutionSuccessful || len(call.ToolExecutionNotifications) != 2 ||
+		*call.ToolExecutionNotifications[0].Locations[0].PhysicalLocation.ArtifactLocation.URI != "a%20b.json" {
+		t.Errorf("another reader finds %s", &sarif)
+	}
+	whole, err := sarif210.FromBytes(sarifOf(t, ""))
+	if err != nil || !*whole.Runs[0].Invocations[0].ExecutionSuccessful {
+		t.Errorf("without problems: %v, %v", whole, err)
+	}
+	const annotated = "::error file=a b.json,title=not checked::open a b.json: permission denied%0Ahint: look at it\n" +
+		"::error title=not checked::no policy\n"
+	if github.String() != annotated {
+		t.Errorf("for GitHub: %s", &github)
+	}
+	const diagnostics = `"diagnostics":[{"message":"open a b.json: permission denied\nhint: look at it","location":{"path":"a b.json"},` +
+		`"severity":"ERROR"},{"message":"no policy","location":{"path":""},"severity":"ERROR"}]`
+	if !strings.Contains(rdjson.String(), diagnostics) {
+		t.Errorf("for reviewdog: %s", &rdjson)
+	}
+}
+
 func TestSARIFForCodeScanning(t *testing.T) {
 	var log struct {
 		Runs []struct {
@@ -142,7 +184,7 @@ func TestSARIFForCodeScanning(t *testing.T) {
 	if r := log.Runs[0].Results; r[0].PartialFingerprints["primaryLocationLineHash"] == r[1].PartialFingerprints["primaryLocationLineHash"] {
 		t.Error("two findings share a fingerprint")
 	}
-	if err := diag.WriteSARIF(new(bytes.Buffer), []diag.Finding{{Rule: "SBX999"}}, tool, func(string) []byte { return nil }); err == nil {
+	if err := diag.WriteSARIF(new(bytes.Buffer), []diag.Finding{{Rule: "SBX999"}}, nil, tool, func(string) []byte { return nil }); err == nil {
 		t.Error("a finding about an unlisted rule was written")
 	}
 }
@@ -191,7 +233,7 @@ func TestGitHubAnnotations(t *testing.T) {
 	var out bytes.Buffer
 	f := finding("a,b:c%.json", 2, 3, 2, 5)
 	f.Message, f.Hint = "100% sure::error::x", "do, this"
-	if err := diag.WriteGitHub(&out, []diag.Finding{f}); err != nil {
+	if err := diag.WriteGitHub(&out, []diag.Finding{f}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if want := "::error file=a%2Cb%3Ac%25.json,line=2,endLine=2,col=3,endColumn=5,title=SBX401::100%25 " +
@@ -200,7 +242,7 @@ func TestGitHubAnnotations(t *testing.T) {
 	}
 	f.Message = "a\r\n::set-output name=x::y"
 	out.Reset()
-	if err := diag.WriteGitHub(&out, []diag.Finding{f}); err != nil {
+	if err := diag.WriteGitHub(&out, []diag.Finding{f}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Count(out.String(), "\n") != 1 {
@@ -219,7 +261,7 @@ func TestGitHubShowsTheWorstFirst(t *testing.T) {
 		findings = append(findings, finding("::error::late", 99, 1, 99, 2))
 	}
 	var out bytes.Buffer
-	if err := diag.WriteGitHub(&out, findings); err != nil {
+	if err := diag.WriteGitHub(&out, findings, nil); err != nil {
 		t.Fatal(err)
 	}
 	for command, want := range map[string]int{"::error ": 10, "::warning ": 10, "::notice ": 10} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -88,6 +89,9 @@ func validate(ctx context.Context, a *cli.App, o validateOptions, paths []string
 	}
 	choices, err := newChoices(ctx, o.choiceFlags, policies(a))
 	if err != nil {
+		if code := new(exitcode.Error); o.format == "github" && errors.As(err, &code) && code.Code == exitcode.NoCheck {
+			_ = diag.WriteGitHub(a.Stdout, nil, []diag.Problem{cli.Problem(err)}) // standard error says it, too
+		}
 		return err
 	}
 	paths = projects.Paths(a, paths)
@@ -107,7 +111,9 @@ func validate(ctx context.Context, a *cli.App, o validateOptions, paths []string
 		unreadable = true // the other paths still count: one run reports everything
 		for _, err := range each(err) {
 			a.PrintError(err)
-			errs = append(errs, cli.Problem(err))
+			problem := cli.Problem(err)
+			problem.File = fileOf(err, path)
+			errs = append(errs, problem)
 		}
 	}
 	files := &check.Files
@@ -119,7 +125,11 @@ func validate(ctx context.Context, a *cli.App, o validateOptions, paths []string
 	diag.Sort(files.Findings)
 	findings, sources := files.Findings, diag.Sources(func(file string) []byte { return files.Sources[file] })
 	if slices.Contains([]string{"sarif", "github", "rdjson"}, o.format) {
-		findings, sources = pathsFor(a, paths).moved(findings, sources)
+		at := pathsFor(a, paths)
+		findings, sources = at.moved(findings, sources)
+		for i, problem := range errs {
+			errs[i].File = at.of(problem.File)
+		}
 	}
 	if err := write(a.Stdout, findings, sources); err != nil {
 		return exitcode.With(exitcode.NoCheck, err)
@@ -177,13 +187,13 @@ func findingsWriter(format string, errs *[]diag.Problem) (func(io.Writer, []diag
 		return func(w io.Writer, f []diag.Finding, _ diag.Sources) error { return diag.WriteJSON(w, f, *errs) }, nil
 	case "sarif":
 		return func(w io.Writer, f []diag.Finding, s diag.Sources) error {
-			return diag.WriteSARIF(w, f, manual.Tool(), s)
+			return diag.WriteSARIF(w, f, *errs, manual.Tool(), s)
 		}, nil
 	case "github":
-		return func(w io.Writer, f []diag.Finding, _ diag.Sources) error { return diag.WriteGitHub(w, f) }, nil
+		return func(w io.Writer, f []diag.Finding, _ diag.Sources) error { return diag.WriteGitHub(w, f, *errs) }, nil
 	case "rdjson":
 		return func(w io.Writer, f []diag.Finding, _ diag.Sources) error {
-			return diag.WriteReviewdog(w, manual.Tool(), f)
+			return diag.WriteReviewdog(w, manual.Tool(), f, *errs)
 		}, nil
 	}
 	return nil, cli.UnknownValue("format", format, "text", "json", "sarif", "github", "rdjson")
@@ -212,6 +222,14 @@ func discover(a *cli.App, path string) ([]string, error) {
 		fmt.Fprintf(a.Stderr, "sbx-devc: note: %s\n", visible.Folded(note))
 	}
 	return found, err
+}
+
+// fileOf is the file that an error is about, or else the path that was asked for.
+func fileOf(err error, path string) string {
+	if place := new(fs.PathError); errors.As(err, &place) {
+		return place.Path
+	}
+	return path
 }
 
 // each returns the errors that one joins.
