@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"log"
 	"net/http/httptest"
@@ -21,6 +22,12 @@ import (
 // what the terminal shows and the file afterwards.
 func fixOnATerminal(t *testing.T, src, keys string) (shown, after string, code int) {
 	t.Helper()
+	return fixUntil(t.Context(), t, src, keys)
+}
+
+// fixUntil is fixOnATerminal until ctx ends.
+func fixUntil(ctx context.Context, t *testing.T, src, keys string) (shown, after string, code int) {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), ".devcontainer", "devcontainer.json")
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		t.Fatal(err)
@@ -38,7 +45,7 @@ func fixOnATerminal(t *testing.T, src, keys string) (shown, after string, code i
 		read <- out
 	}()
 	a := &app{stdin: terminal, stdout: terminal, stderr: terminal, getenv: func(string) string { return "" }}
-	code = a.main(t.Context(), []string{"fix", "--interactive", file})
+	code = a.main(ctx, []string{"fix", "--interactive", file})
 	terminal.Close()
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -74,6 +81,31 @@ func TestFixAsks(t *testing.T) {
 		if asked := strings.Contains(shown, "(2/3) Was this meant?"); asked != (tt.name != "help") {
 			t.Errorf("%s: a name that was probably meant: asked %v\n%s", tt.name, asked, shown)
 		}
+	}
+}
+
+// Who interrupts the questions is told that the file is as it was.
+func TestFixSaysThatAnInterruptedDialogWroteNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	const src = `{"image": "a:1", "init": "true"}` + "\n"
+	shown, after, code := fixUntil(ctx, t, src, "")
+	if after != src || code == 0 || !strings.Contains(shown, "nothing was written to ") {
+		t.Errorf("exit %d, wrote %s, shown:\n%s", code, after, shown)
+	}
+}
+
+// What costs something is asked with its cost.
+func TestFixAsksWithTheCosts(t *testing.T) {
+	const src = `{"image": "node:22", "overrideCommand": "false", "postCreateCommand": ["a && b" /* c */]}` + "\n"
+	shown, after, code := fixOnATerminal(t, src, "n\nn\nn\n")
+	for _, text := range []string{"This would take out a comment. Was it meant?", "This would lead to an error: "} {
+		if !strings.Contains(shown, text) {
+			t.Errorf("the terminal does not show %q:\n%s", text, shown)
+		}
+	}
+	if after != src || code != 0 {
+		t.Errorf("exit %d, wrote %s", code, after)
 	}
 }
 

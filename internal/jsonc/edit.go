@@ -108,7 +108,7 @@ func (d *Document) remove(holder *Node, starts, ends []int, i int) []Edit {
 		if len(bytes.TrimSpace(d.Src[end:comma])) == 0 {
 			end = comma + 1
 		} else {
-			edits = append(edits, Edit{comma, comma + 1, ""})
+			edits = append(edits, d.without(comma, comma+1, false))
 		}
 	} else if i > 0 {
 		// The last one: the comma in front of it would be left over.
@@ -116,24 +116,34 @@ func (d *Document) remove(holder *Node, starts, ends []int, i int) []Edit {
 		if between := d.Src[comma+1 : start]; len(bytes.Trim(between, " \t")) == 0 {
 			start = comma
 		} else {
-			edits = append(edits, Edit{comma, comma + 1, ""})
+			edits = append(edits, d.without(comma, comma+1, false))
 		}
 	}
-	// A line that holds nothing else goes with its end.
-	lineStart, lineEnd := start, end
-	for lineStart > 0 && (d.Src[lineStart-1] == ' ' || d.Src[lineStart-1] == '\t') {
-		lineStart--
+	return append(edits, d.without(start, end, i+1 < len(starts)))
+}
+
+// without takes bytes out with the blanks that nothing needs then, and with the line that holds
+// nothing else. Blanks in front of what is next to them on the line go with them.
+func (d *Document) without(start, end int, next bool) Edit {
+	isBlank := func(c byte) bool { return c == ' ' || c == '\t' }
+	from, to := start, end
+	for from > 0 && isBlank(d.Src[from-1]) {
+		from--
 	}
-	for lineEnd < len(d.Src) && (d.Src[lineEnd] == ' ' || d.Src[lineEnd] == '\t' || d.Src[lineEnd] == '\r') {
-		lineEnd++
+	for to < len(d.Src) && isBlank(d.Src[to]) {
+		to++
 	}
-	switch {
-	case lineStart > 0 && d.Src[lineStart-1] == '\n' && lineEnd < len(d.Src) && d.Src[lineEnd] == '\n':
-		start, end = lineStart, lineEnd+1
-	case i+1 < len(starts) && end < len(d.Src) && d.Src[end] == ' ':
-		end++ // "a, b, c" keeps one blank
+	first := from > 0 && d.Src[from-1] == '\n'
+	rest := bytes.TrimPrefix(d.Src[to:], []byte("\r"))
+	switch last := bytes.HasPrefix(rest, []byte("\n")); {
+	case first && last:
+		return Edit{from, len(d.Src) - len(rest) + 1, ""}
+	case last:
+		return Edit{from, to, ""}
+	case first, next, from < start:
+		return Edit{start, to, ""}
 	}
-	return append(edits, Edit{start, end, ""})
+	return Edit{start, end, ""}
 }
 
 // AddMember puts a member with the given value, which is JSON, at the end of
