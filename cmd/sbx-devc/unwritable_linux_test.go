@@ -151,13 +151,15 @@ func TestUnreadableDevcontainer(t *testing.T) {
 func TestUnreadableDevcontainerBelow(t *testing.T) {
 	dir := small(t, "mode=0755")
 	extendable(t, dir)
-	for _, name := range []string{"other", "data"} {
+	for _, name := range []string{"other", "data", ".hidden"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	extendable(t, filepath.Join(dir, "other"))
-	if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(filepath.Join(dir, "data"), 0),
+	extendable(t, filepath.Join(dir, ".hidden"))
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, ".hidden", "sbx-devc.jsonc"), []byte(`{}`), 0),
+		os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(filepath.Join(dir, "data"), 0),
 		os.Chmod(filepath.Join(dir, "other", ".devcontainer"), 0)); err != nil {
 		t.Fatal(err)
 	}
@@ -174,6 +176,11 @@ func TestUnreadableDevcontainerBelow(t *testing.T) {
 		if code != exitNoCheck || !strings.Contains(people, want) {
 			t.Errorf("it ended with %d, want %d and %q:\n%s", code, exitNoCheck, want, people)
 		}
+	}
+	code, people = writing(t, "validate", filepath.Join(dir, ".hidden"))
+	if code != exitNoCheck || !strings.Contains(people, "sbx-devc.jsonc cannot be read: permission denied") ||
+		!strings.Contains(people, "hint: look at the owner") {
+		t.Errorf("a choice of rules that may not be read: %d\n%s", code, people)
 	}
 }
 

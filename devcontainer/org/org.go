@@ -2,8 +2,11 @@ package org
 
 import (
 	"fmt"
+	"io/fs"
 	"path"
+	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/schema"
@@ -34,16 +37,58 @@ func Parse(file string, src []byte) (*Policy, []diag.Finding) {
 		findings = append(findings, doc.Finding(m.Start, m.End, diag.Finding{Rule: m.Rule, Severity: diag.SeverityError, Pointer: m.Pointer,
 			Message: m.Message, Hint: m.Hint}))
 	}
+	policy := &Policy{doc}
+	if diag.Worst(findings, diag.SeverityError) == 0 {
+		findings = append(findings, policy.unknown()...)
+	}
 	diag.Sort(findings)
 	if diag.Worst(findings, diag.SeverityError) > 0 {
 		return nil, findings
 	}
-	return &Policy{doc}, findings
+	return policy, findings
 }
+
+// unknown reports entries that name what does not exist: they would never be found, which looks like a clean run.
+func (o *Policy) unknown() (findings []diag.Finding) {
+	known := []struct {
+		part, what string
+		is         func(string) bool
+		suggest    func(string) string
+	}{
+		{"properties", "property", schema.IsProperty, schema.Known},
+		{"capabilities", "capability", func(name string) bool { return slices.Contains(capabilities, rights.CapabilityName(name)) },
+			func(name string) string { return diag.Suggest(rights.CapabilityName(name), capabilities) }},
+	}
+	for _, k := range known {
+		for _, list := range []string{"allow", "forbid", "require"} {
+			for _, n := range o.Entries(k.part, list) {
+				if k.is(n.Text) {
+					continue
+				}
+				f := diag.Finding{Rule: "SBX203", Severity: diag.SeverityError, Pointer: n.Pointer,
+					Message: fmt.Sprintf("there is no %s %q", k.what, n.Text)}
+				if best := k.suggest(n.Text); best != "" {
+					f.Hint = fmt.Sprintf("did you mean %q?", best)
+				}
+				findings = append(findings, o.doc.Finding(n.Start, n.End, f))
+			}
+		}
+	}
+	return findings
+}
+
+// capabilities are those of Linux (capabilities(7)), and the word for all of them.
+var capabilities = strings.Fields(`ALL AUDIT_CONTROL AUDIT_READ AUDIT_WRITE BLOCK_SUSPEND BPF CHECKPOINT_RESTORE CHOWN DAC_OVERRIDE
+	DAC_READ_SEARCH FOWNER FSETID IPC_LOCK IPC_OWNER KILL LEASE LINUX_IMMUTABLE MAC_ADMIN MAC_OVERRIDE MKNOD NET_ADMIN
+	NET_BIND_SERVICE NET_BROADCAST NET_RAW PERFMON SETFCAP SETGID SETPCAP SETUID SYSLOG SYS_ADMIN SYS_BOOT SYS_CHROOT SYS_MODULE
+	SYS_NICE SYS_PACCT SYS_PTRACE SYS_RAWIO SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG WAKE_ALARM`)
 
 // Read reads the policy in a file. One that is not valid is an error: it would check
 // nothing, which must not look like a clean run.
 func Read(file string) (*Policy, error) {
+	if filekind.IsFolder(file) {
+		return nil, &fs.PathError{Op: "read", Path: file, Err: syscall.EISDIR}
+	}
 	src, err := filekind.Read(file, jsonc.MaxSize)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package org_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/org/claude-sandbox/devcontainer/org"
@@ -41,6 +42,27 @@ func TestRegistryMatch(t *testing.T) {
 	} {
 		if got := org.RegistryMatch(c.entry, c.name); got != c.want {
 			t.Errorf("%s, %s: %v", c.entry, c.name, got)
+		}
+	}
+}
+
+// An entry that names nothing is an error with what was probably meant: it would forbid nothing.
+func TestParseNamesWhatDoesNotExist(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"properties": {"forbid": ["privilegd"]}}`:                `p:1:28 there is no property "privilegd": did you mean "privileged"?`,
+		`{"properties": {"forbid": ["init"], "require": ["nme"]}}`: `p:1:49 there is no property "nme": did you mean "name"?`,
+		`{"capabilities": {"forbid": ["NET_RW"]}}`:                 `p:1:30 there is no capability "NET_RW": did you mean "NET_RAW"?`,
+		`{"capabilities": {"allow": ["*"]}}`:                       `p:1:29 there is no capability "*": `,
+		`{"capabilities": {"allow": ["ALL", "cap_net_raw", "CAP_SYS_ADMIN", "Bpf"]}, "properties": {"forbid": ["dockerComposeFile", "runArgs",
+			"customizations", "initializeCommand", "build", "features", "secrets", "hostRequirements", "appPort"]}}`: "",
+	} {
+		policy, findings := org.Parse("p", []byte(text))
+		got := ""
+		for _, f := range findings {
+			got += fmt.Sprintf("%s:%d:%d %s: %s", f.File, f.Line, f.Column, f.Message, f.Hint)
+		}
+		if got != want || (policy == nil) != (want != "") {
+			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
 }

@@ -2,7 +2,9 @@ package selection
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -103,7 +105,12 @@ func (c *Choices) find(ctx context.Context, dir string) (_ *Choice, err error) {
 		}
 		name = filepath.Join(found.Root, filepath.FromSlash(name))
 	}
-	if found.Org, err = c.options.Fetch(ctx, name); err != nil {
+	found.Org, err = c.options.Fetch(ctx, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, diag.WithHint(fmt.Errorf("%s names the policy %s, and there is no such file", found.File, found.Policy),
+			"write it, or take \"policy\" out of %s", found.File)
+	case err != nil:
 		return nil, err
 	}
 	found.run, err = NewRun(c.options.Rules, c.options.Ignore, found.Org)

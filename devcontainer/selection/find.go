@@ -114,8 +114,11 @@ func readIn(root *os.Root, folder, name string) ([]byte, error) {
 		}
 		fallthrough
 	case err != nil:
-		return nil, diag.WithHint(fmt.Errorf("%s cannot be read: %w", quoted(filepath.Join(folder, name)), diag.WithoutPath(err)),
-			"make it a regular file below %s, or remove it", quoted(root.Name()))
+		hint := fmt.Sprintf("make it a regular file below %s, or remove it", quoted(root.Name()))
+		if errors.Is(err, fs.ErrPermission) {
+			hint = "look at the owner and the mode of the file and of every folder above it: the user who runs this may not use it"
+		}
+		return nil, diag.WithHint(fmt.Errorf("%s cannot be read: %w", quoted(filepath.Join(folder, name)), diag.WithoutPath(err)), "%s", hint)
 	case src == nil:
 		src = []byte{}
 	}

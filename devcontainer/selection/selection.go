@@ -198,7 +198,10 @@ func (p *parser) globs(n *jsonc.Node) (globs []string) {
 		return nil
 	}
 	for _, e := range n.Elements {
-		glob := strings.Trim(e.Text, "/")
+		glob := strings.TrimPrefix(strings.Trim(e.Text, "/"), "./")
+		if glob == "." {
+			glob = "**" // the whole folder
+		}
 		if pathglob.Check(glob) != nil {
 			p.add(e.Start, e.End, fmt.Sprintf("%q names no path", e.Text), "write it like examples, src/* or **/test")
 		}

@@ -1,6 +1,7 @@
 package selection_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -75,6 +76,9 @@ func TestPrecedence(t *testing.T) {
 		{`{"rules": {"SBX408": "error"}, "overrides": [{"files": ["a"], "rules": {"SBX408": "off"}}]}`, nil, nil, false, ""},
 		{`{"rules": {"SBX408": "error"}, "overrides": [{"files": ["b/**"], "rules": {"SBX408": "off"}}]}`, nil, nil, false, "error"},
 		{`{"rules": {"SBX408": "error"}, "exclude": ["*/devcontainer.json"]}`, nil, nil, false, ""},
+		{`{"exclude": ["."]}`, nil, nil, false, ""},
+		{`{"exclude": ["./a/"]}`, nil, nil, false, ""},
+		{`{"exclude": ["./b"]}`, nil, nil, true, "warning"},
 		{`{"rules": {"SBX408": "off"}}`, []string{"sbx408"}, nil, false, "warning"},
 		{`{"rules": {"SBX408": "error"}}`, []string{"security"}, []string{"SBX408"}, false, ""},
 		{`{}`, []string{"style"}, nil, true, ""},
@@ -214,6 +218,20 @@ func TestFindRefuses(t *testing.T) {
 		if _, _, err := selection.Find(dir, dir); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A policy that a project's file names and that is not there is told with the file that names it.
+func TestAPolicyThatIsNotThere(t *testing.T) {
+	dir := write(t, map[string]string{"sbx-devc.jsonc": `{"validate": {"policy": "policy.jsonc"}}`})
+	choices, err := selection.NewChoices(selection.Options{Top: func(string) string { return dir },
+		Fetch: func(_ context.Context, name string) (*org.Policy, error) { return org.Read(name) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = choices.Of(t.Context(), filepath.Join(dir, "devcontainer.json"))
+	if err == nil || !strings.Contains(err.Error(), "sbx-devc.jsonc names the policy policy.jsonc, and there is no such file") {
+		t.Error(err)
 	}
 }
 

@@ -79,11 +79,18 @@ func open(name string) (f *os.File, size int64, err error) {
 
 func openIn(root *os.Root, name string) (f *os.File, size int64, err error) {
 	f, err = root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	var place *fs.PathError
+	if errors.As(err, &place) && place.Err.Error() == "path escapes from parent" { // package os exports no such error
+		err = &fs.PathError{Op: "read", Path: place.Path, Err: ErrOutside}
+	}
 	return regular(f, err)
 }
 
 // ErrNotRegular reports a pipe, a socket, a device or a folder in the place of a file.
 var ErrNotRegular = errors.New("it is no regular file")
+
+// ErrOutside reports a link that leads out of the folder that a file has to lie in.
+var ErrOutside = errors.New("a link leads out of the project to it")
 
 // regular returns the size of a regular file as well.
 func regular(f *os.File, err error) (*os.File, int64, error) {

@@ -142,10 +142,7 @@ func validate(ctx context.Context, a *cli.App, o validateOptions, paths []string
 	fmt.Fprintf(a.Stderr, "sbx-devc: %s checked, %s, %d at %s or worse%s\n", visible.Count(files.Checked, "file"),
 		visible.Count(len(files.Findings), "finding"), check.Bad, check.Limit(), notShown(choices))
 	if !o.writeBaseline {
-		check.Gone(func(baseline string, findings int) {
-			fmt.Fprintf(a.Stderr, "sbx-devc: note: %s of %s gone; --write-baseline takes them out\n",
-				visible.Count(findings, "known finding"), baseline)
-		})
+		sayBaselines(a, choices, &check)
 	}
 	switch {
 	case unreadable:
@@ -154,6 +151,20 @@ func validate(ctx context.Context, a *cli.App, o validateOptions, paths []string
 		return exitcode.With(exitcode.Findings, nil)
 	}
 	return nil
+}
+
+// sayBaselines names baselines that are not there, and those with findings that are gone.
+func sayBaselines(a *cli.App, choices *selection.Choices, check *selection.Check) {
+	for _, c := range choices.All() {
+		if c.Baseline != "" && c.Known == nil {
+			fmt.Fprintf(a.Stderr, "sbx-devc: note: %s names the baseline %s, and there is no such file; --write-baseline writes it\n",
+				c.File, visible.Folded(c.Baseline))
+		}
+	}
+	check.Gone(func(baseline string, findings int) {
+		fmt.Fprintf(a.Stderr, "sbx-devc: note: %s of %s gone; --write-baseline takes them out\n",
+			visible.Count(findings, "known finding"), baseline)
+	})
 }
 
 // writeBaselines writes what was found as known from now on.
