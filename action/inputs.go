@@ -302,7 +302,7 @@ func plainly(name string, err error) error {
 		return err
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("the workspace has no %q", name)
-	case path.Err.Error() == "path escapes from parent": // package os exports no such error
+	case errors.Is(err, filekind.ErrOutside), path.Err.Error() == "path escapes from parent": // package os exports no such error
 		return fmt.Errorf("%q leads out of the workspace", name)
 	default:
 		return fmt.Errorf("%q: %w", name, path.Err)

@@ -104,6 +104,37 @@ func TestPolicyReachesTheOtherFiles(t *testing.T) {
 	}
 }
 
+// The metadata of a Template beside a configuration takes nothing out of the policy's reach, nor do values that its options put in.
+func TestPolicyOfATemplate(t *testing.T) {
+	org, _ := org.Parse("org.jsonc", []byte(`{"properties": {"forbid": ["privileged"]}}`))
+	for _, tt := range []struct{ name, options, src, want string }{
+		{"as it is", `{}`, `{"image": "debian:13", "privileged": true}`, "SBX416"},
+		{"behind values of options", `{"o": {"type": "string", "default": "\"},\"customizations\":{\"q\":{\"x\":\""},
+			"p": {"type": "string", "default": "\"}},\"name\":\""}}`,
+			`{"image": "debian:13", "containerEnv": {"A": "${templateOption:o}"}, "privileged": true, ` +
+				`"customizations": {"z": "${templateOption:p}"}}`,
+			"SBX908"},
+		{"in a comment of options", `{"o": {"type": "string", "default": "1 /*"}, "p": {"type": "string", "default": "*/ 1"}}`,
+			`{"image": "debian:13", "a": ${templateOption:o}, "privileged": true, "b": ${templateOption:p}}`, "SBX908"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tree := devcontainer.Memory{".devcontainer/devcontainer.json": tt.src,
+				"devcontainer-template.json": `{"id": "a", "version": "1.0.0", "name": "a", "options": ` + tt.options + `}`}
+			p, err := devcontainer.Load(tree, "devcontainer-template.json", "devcontainer-template.json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Org = org
+			for _, f := range lint.Check(p) {
+				if f.Rule == tt.want && f.Severity == diag.SeverityError {
+					return
+				}
+			}
+			t.Errorf("%s is not found: %v", tt.want, lint.Check(p))
+		})
+	}
+}
+
 func TestPolicyThatIsNotValid(t *testing.T) {
 	for _, src := range []string{`[]`, `{"registry": {}}`, `{"registries": {"allow": "x"}}`, `{"mounts": {"require": []}}`, `{`} {
 		if org, findings := org.Parse("org.jsonc", []byte(src)); org != nil || len(findings) == 0 {

@@ -88,6 +88,24 @@ func rawDefaults(v *rule.View) (out []rule.Finding) {
 	return out
 }
 
+// structure matches what ends a text or begins something else where a value is put in: a file with such values may mean other things
+// than what is written in it, which tools read when the folder is opened as it is.
+var structure = lazyregexp.New(`["\\{}\x00-\x1f]|/\*|\*/|(^|[^:])//`)
+
+// structuralValues reports values that may change what the file around them says.
+func structuralValues(v *rule.View) (out []rule.Finding) {
+	for _, m := range options(v) {
+		for _, n := range append(rights.Texts(m.Value.Member("default")), append(rights.Texts(m.Value.Member("enum")),
+			rights.Texts(m.Value.Member("proposals"))...)...) {
+			if structure.MatchString(n.Text) {
+				out = append(out, v.AtValue(n, fmt.Sprintf("the value %q of the option %s may change what the file around it says",
+					jsonc.Abbreviate(n.Text), m.Name), "values are put in as they are: no quotes, backslashes, braces, comments or line breaks"))
+			}
+		}
+	}
+	return out
+}
+
 // maxTemplateFiles bounds the walk over a Template's folder.
 const maxTemplateFiles = 1000
 
@@ -236,7 +254,8 @@ func allRenderings(v *rule.View) renderedChoices {
 }
 
 func render(v *rule.View) (out []rendering, cut bool) {
-	if v.Tree == nil || len(v.Syntax)+len(v.Mismatches)+len(unusableOptions(v))+len(rawDefaults(v))+len(undeclaredOptions(v)) > 0 {
+	if v.Tree == nil || len(v.Syntax)+len(v.Mismatches)+len(unusableOptions(v))+len(rawDefaults(v))+len(undeclaredOptions(v))+
+		len(structuralValues(v)) > 0 {
 		return nil, false
 	}
 	work := budget.New(maxRendered)
@@ -257,6 +276,7 @@ func render(v *rule.View) (out []rendering, cut bool) {
 				return
 			}
 			if p, err := devcontainer.Load(tree, below, v.Quoted(below)); err == nil {
+				p.Org = v.Org // which a folder does not get rid of by being a Template as well
 				for _, doc := range p.Documents() {
 					work.Spend(len(doc.Src))
 				}
@@ -298,6 +318,7 @@ func choices(option *jsonc.Node) (out []choice) {
 // findings of its own.
 func brokenRenderings(v *rule.View) (out []rule.Finding) {
 	broken := map[string]bool{}
+	out = structuralValues(v)
 	for _, r := range renderings(v) {
 		isDefault := r.at == v.Root.Member("id")
 		if r.Object() == nil && !broken[r.Config.File] && (r.whole || !isDefault) {
