@@ -20,9 +20,10 @@ import (
 //	// sbx-ignore SBX408: fetches the toolchain, reviewed in SEC-12
 //	"initializeCommand": "make prepare"
 //
+// A rule is named by its id or its name; a family or a category would excuse findings that come later.
 // The reason is mandatory, and a comment that switches nothing off is a finding
 // itself: an exception must not outlive what it was made for.
-var ignoreComment = lazyregexp.New(`^sbx-ignore\b[ \t]*([A-Za-z0-9, ]*?)[ \t]*(?::[ \t]*(.*))?$`)
+var ignoreComment = lazyregexp.New(`^sbx-ignore\b[ \t]*([A-Za-z0-9, -]*?)[ \t]*(?::[ \t]*(.*))?$`)
 
 // suppression is one such comment.
 type suppression struct {
@@ -46,6 +47,11 @@ func (c *pass) suppressions() (all []*suppression, ok bool) {
 		found, ok := c.ignores[doc]
 		if !ok && bytes.Contains(doc.Src, []byte("sbx-ignore")) {
 			found = suppressionsOf(doc, maxSuppressions+1-len(all))
+			for _, s := range found {
+				for i, word := range s.rules {
+					s.rules[i] = c.idOf(word)
+				}
+			}
 		}
 		c.ignores[doc] = found
 		if all = append(all, found...); len(all) > maxSuppressions {
@@ -91,6 +97,9 @@ func (c *pass) suppress() {
 		default:
 			for _, id := range s.rules {
 				switch {
+				case c.table.of[id] == nil && c.several(id):
+					c.report(form, at(fmt.Sprintf("sbx-ignore names several rules with %s: a comment excuses single ones", id),
+						"name each rule by its id or name, or use sbx-devc.jsonc: docs/checks.md, Choice of rules"))
 				case c.table.of[id] == nil:
 					c.report(form, at(fmt.Sprintf("there is no rule %s", id), "sbx-devc rules lists them"))
 				case c.holds(id):
@@ -130,7 +139,7 @@ func suppressionsOf(doc *jsonc.Document, most int) []*suppression {
 		}
 		s := &suppression{doc: doc, start: start, end: end, reason: m[2], fromLine: from, toLine: to, used: map[string]bool{}}
 		for _, id := range strings.FieldsFunc(m[1], func(r rune) bool { return r == ',' || r == ' ' }) {
-			s.rules = append(s.rules, strings.ToUpper(id))
+			s.rules = append(s.rules, id)
 		}
 		out = append(out, s)
 	}
@@ -166,6 +175,29 @@ func suppressionsOf(doc *jsonc.Document, most int) []*suppression {
 		offset += len(line)
 	}
 	return out
+}
+
+// idOf is the id of the rule that a word names in letters of any case; another word stays as it is.
+func (c *pass) idOf(word string) string {
+	if id := strings.ToUpper(word); c.table.of[id] != nil {
+		return id
+	}
+	for id, r := range c.table.of {
+		if strings.EqualFold(word, r.Name) {
+			return id
+		}
+	}
+	return word
+}
+
+// several reports whether a word is one for more than one rule: a family, or a category.
+func (c *pass) several(word string) bool {
+	for id, r := range c.table.of {
+		if strings.EqualFold(word, id[:4]+"xx") || strings.EqualFold(word, string(r.Category)) {
+			return true
+		}
+	}
+	return false
 }
 
 // linesBelow says which lines a comment of a JSON file is about: its own, when

@@ -1,9 +1,12 @@
 package lint_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/org/claude-sandbox/devcontainer"
+	"github.com/org/claude-sandbox/internal/diag"
 )
 
 func TestSuppression(t *testing.T) {
@@ -20,6 +23,10 @@ func TestSuppression(t *testing.T) {
 		{"no reason", "{\"image\": \"a:1\",\n\"privileged\": true // sbx-ignore SBX402\n}", "SBX107 SBX402"},
 		{"empty reason", "{\"image\": \"a:1\",\n\"privileged\": true // sbx-ignore SBX402:  \n}", "SBX107 SBX402"},
 		{"no rule", "{\"image\": \"a:1\",\n\"privileged\": true // sbx-ignore: all\n}", "SBX107 SBX402"},
+		{"by name", "{\"image\": \"a:1\",\n\"privileged\": true // sbx-ignore Privileged, sbx403: a reason\n}", "SBX108"},
+		{"a name with hyphens", "{\"image\": \"a:1\",\n\"initializeCommand\": \"make\" // sbx-ignore initialize-command: a reason\n}", ""},
+		{"a family", "{\"image\": \"a:1\",\n\"privileged\": true // sbx-ignore SBX4xx: a reason\n}", "SBX107 SBX402"},
+		{"a category", "{\"image\": \"a:1\",\n\"privileged\": true // sbx-ignore supply-chain: a reason\n}", "SBX107 SBX402"},
 		{"unknown rule", "{\"image\": \"a:1\",\n\"privileged\": true // sbx-ignore SBX499: a reason\n}", "SBX107 SBX402"},
 		{"not itself", "{\"image\": \"a:1\" // sbx-ignore SBX108, SBX107: a reason\n}", "SBX108"},
 		{"only a text", "{\"image\": \"a:1\", \"name\": \"// sbx-ignore SBX402\"}", ""},
@@ -31,6 +38,17 @@ func TestSuppression(t *testing.T) {
 				t.Errorf("got %q, want %q: %v", got, tt.want, findings)
 			}
 		})
+	}
+}
+
+// What a comment cannot name is said as it is: a family is no rule that does not exist.
+func TestSuppressionSaysWhatItTakes(t *testing.T) {
+	for word, want := range map[string]string{"SBX4xx": "names several rules with SBX4xx", "security": "names several rules with security",
+		"privilegd": "there is no rule privilegd", "SBX499": "there is no rule SBX499"} {
+		findings := alone("{\"image\": \"a:1\",\n\"privileged\": true // sbx-ignore " + word + ": a reason\n}")
+		if !slices.ContainsFunc(findings, func(f diag.Finding) bool { return f.Rule == "SBX107" && strings.Contains(f.Message, want) }) {
+			t.Errorf("%s: %v", word, findings)
+		}
 	}
 }
 
