@@ -20,7 +20,7 @@ const (
 )
 
 // DiscoverAll is Discover with the dev containers of the folders below, as the parts of
-// a monorepo have them. It does not look into hidden folders, dependencies and Templates, and
+// a monorepo have them. It does not look into hidden folders, dependencies and below Templates, and
 // follows no link to a folder. left says what was not searched: more than its bounds allow, and folders
 // that are closed to this user. The error names each dev container that cannot be read, beside the files.
 func DiscoverAll(path string) (files, left []string, err error) {
@@ -69,7 +69,10 @@ func below(root *os.Root, dir string) (files, left []string, failed error) {
 			left = append(left, dir+" is large: only a part of its folders was searched for dev containers; name the others")
 			return fs.SkipAll
 		}
-		if _, err := root.Lstat(path.Join(name, TemplateName)); err == nil {
+		if info, err := root.Lstat(path.Join(name, TemplateName)); err == nil && info.Mode().IsRegular() {
+			if len(Places(disk{root: root}, name)) > 0 {
+				files = append(files, filepath.Join(full, TemplateName))
+			}
 			return fs.SkipDir
 		}
 		places := Places(disk{root: root}, name)

@@ -72,6 +72,15 @@ func TestAttackADevContainerThatIsNotLookedAt(t *testing.T) {
 			write(filepath.Join(dir, "b", own), `{}`)
 			return nil
 		}, []string{"b/" + own, "devcontainer-feature.json"}, ""},
+		{"a Template", func(dir string) error {
+			write(filepath.Join(dir, "b/devcontainer-template.json"), `{}`)
+			write(filepath.Join(dir, "b", own), `{}`)
+			return nil
+		}, []string{"b/devcontainer-template.json"}, ""},
+		{"a link in the place of a Template", func(dir string) error {
+			write(filepath.Join(dir, "b", own), `{}`)
+			return os.Symlink("nowhere", filepath.Join(dir, "b/devcontainer-template.json"))
+		}, []string{"b/" + own}, ""},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			dir := t.TempDir()
