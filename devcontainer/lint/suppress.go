@@ -137,11 +137,9 @@ func suppressionsOf(doc *jsonc.Document, most int) []*suppression {
 		if m == nil {
 			return
 		}
-		s := &suppression{doc: doc, start: start, end: end, reason: m[2], fromLine: from, toLine: to, used: map[string]bool{}}
-		for _, id := range strings.FieldsFunc(m[1], func(r rune) bool { return r == ',' || r == ' ' }) {
-			s.rules = append(s.rules, id)
-		}
-		out = append(out, s)
+		rules := strings.FieldsFunc(m[1], func(r rune) bool { return r == ',' || r == ' ' })
+		out = append(out, &suppression{doc: doc, start: start, end: end, rules: rules, reason: m[2], fromLine: from, toLine: to,
+			used: map[string]bool{}})
 	}
 	if doc.Root != nil {
 		for _, comment := range doc.Comments() {
