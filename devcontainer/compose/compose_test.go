@@ -356,3 +356,14 @@ func TestPlacesOfFlowMaps(t *testing.T) {
 		}
 	}
 }
+
+// Compose merges the documents of a file; we read one, so that further ones are no Compose file.
+func TestSecondDocument(t *testing.T) {
+	const first = "services:\n  a: {image: i}\n"
+	for src, problems := range map[string]int{first: 0, "---\n" + first: 0, first + "---\n": 0, first + "...\n": 0,
+		first + "---\nservices:\n  a: {privileged: true}\n": 1} {
+		if p := load("a.yml", src); len(p.Problems) != problems {
+			t.Errorf("%q: %+v", src, p.Problems)
+		}
+	}
+}

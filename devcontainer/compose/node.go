@@ -189,10 +189,22 @@ func decode(src []byte) (root *yaml.Node, err error) {
 		}
 	}()
 	root = &yaml.Node{}
-	if err := yaml.NewDecoder(bytes.NewReader(src)).Decode(root); err != nil {
+	all := yaml.NewDecoder(bytes.NewReader(src))
+	if err := all.Decode(root); err != nil {
 		return nil, err
 	}
-	return root, nil
+	for { // Compose merges further documents
+		var more yaml.Node
+		if err := all.Decode(&more); err != nil {
+			if errors.Is(err, io.EOF) {
+				return root, nil
+			}
+			return nil, err
+		}
+		if len(more.Content) > 0 && more.Content[0].Tag != "!!null" {
+			return nil, fmt.Errorf("yaml: line %d: a second document, which Compose merges with the first: write one", more.Content[0].Line)
+		}
+	}
 }
 
 func message(err error) string {

@@ -55,6 +55,8 @@ func TestPolicyOfAnOrganisation(t *testing.T) {
 		{"mount by -v", `{"mounts": {"forbid": ["/srv/*/secret"]}}`, image(`"runArgs": ["-v", "/srv/a/secret/b:/x"]`), "SBX415"},
 		{"mount of the project", `{"mounts": {"allow": []}}`,
 			image(`"mounts": ["type=bind,source=${localWorkspaceFolder}/x,target=/x", "type=volume,source=v,target=/v"]`), ""},
+		{"mount in a field of another", `{"mounts": {"forbid": ["/etc"]}}`,
+			image(`"mounts": [{"source": "v", "target": "/x,type=bind,source=/etc", "type": "volume"}]`), "SBX415"},
 		{"mount outside the project", `{"mounts": {"allow": []}}`, image(`"mounts": ["type=bind,source=${localWorkspaceFolder}/../x,target=/x"]`),
 			"SBX415"},
 		{"property", `{"properties": {"forbid": ["privileged", "initializeCommand"]}}`,
@@ -139,6 +141,22 @@ func TestPolicyThatIsNotValid(t *testing.T) {
 	for _, src := range []string{`[]`, `{"registry": {}}`, `{"registries": {"allow": "x"}}`, `{"mounts": {"require": []}}`, `{`} {
 		if org, findings := org.Parse("org.jsonc", []byte(src)); org != nil || len(findings) == 0 {
 			t.Errorf("%s was taken", src)
+		}
+	}
+}
+
+// What the reference CLI reads and this project does not is an error, so that nothing hides in it.
+func TestPolicyOfWhatIsNotRead(t *testing.T) {
+	for src, want := range map[string]string{
+		"{\"image\": \"debian:13\", // c\r\"privileged\": true,\n\"init\": true}": "SBX101",
+		`{"dockerComposeFile": [], "service": "app", "workspaceFolder": "/w"}`:    "SBX109"} {
+		for _, f := range lint.Check(devcontainer.Parse("f", []byte(src))) {
+			if f.Rule == want && f.Severity == diag.SeverityError {
+				want = ""
+			}
+		}
+		if want != "" {
+			t.Errorf("%q: no %s", src, want)
 		}
 	}
 }

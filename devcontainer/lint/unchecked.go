@@ -32,6 +32,11 @@ func unchecked(v *rule.View) (out []rule.Finding) {
 			out = append(out, u.Finding)
 		}
 	}
+	isConfig := v.Kind() == devcontainer.ConfigFile
+	if n := v.Root.Member("dockerComposeFile"); isConfig && n != nil && n.Kind == jsonc.Array && len(n.Elements) == 0 {
+		out = append(out, v.AtValue(n, "the list is empty: Compose looks for docker-compose.yml, its override and .env, and they are not checked",
+			"name the files"))
+	}
 	tooMany := ""
 	if v.TooMuchBrought() {
 		tooMany = fmt.Sprintf("volumes_from and dependsOn bring more than %d mounts and Features", devcontainer.MaxBrought)

@@ -30,6 +30,9 @@ func MountOf(n *jsonc.Node) (m Mount, ok bool) {
 				*to = s
 			}
 		}
+		if strings.ContainsAny(m.Type+m.Source+m.Target, `,"`) { // the reference CLI writes them into a text, where they begin more fields
+			return ParseMount("type=" + m.Type + ",src=" + m.Source + ",dst=" + m.Target), true
+		}
 		return m, true
 	}
 	return m, false

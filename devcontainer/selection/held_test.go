@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/org/claude-sandbox/devcontainer/selection"
@@ -129,6 +130,27 @@ func TestTheMoreSpecificWordWins(t *testing.T) {
 			if got, _ := run.Judge(chosen(t, section), nil, false, f); got.Severity != diag.SeverityError {
 				t.Errorf("%s: %s", section, got.Severity)
 			}
+		}
+	}
+}
+
+// A default that the reference CLI cuts, and a file that Compose refuses, are taken otherwise than the policy was compared with them.
+func TestAttackAProjectSilencesWhatIsNotRead(t *testing.T) {
+	for _, c := range []struct {
+		rule, config string
+		files        map[string]string
+	}{
+		{"SBX305", `{"image": "debian:13", "runArgs": ["--cap-add=${localEnv:X:NET_RAW:y}"]}`, nil},
+		{"SBX316", `{"dockerComposeFile": "c.yml", "service": "a", "workspaceFolder": "/w"}`,
+			map[string]string{"a/.devcontainer/c.yml": "services:\n  a: {image: i}\n---\nservices:\n  a: {privileged: true}\n"}},
+	} {
+		files := map[string]string{"sbx-devc.jsonc": fmt.Sprintf(`{"validate": {"rules": {%q: "off"}}}`, c.rule)}
+		for name, text := range c.files {
+			files[name] = text
+		}
+		held, _ := heldFindings(t, `{"capabilities": {"forbid": ["NET_RAW"]}}`, c.config, "", files)
+		if !slices.ContainsFunc(held, func(f string) bool { return strings.HasPrefix(f, c.rule) }) {
+			t.Errorf("%s is silent: %v", c.rule, held)
 		}
 	}
 }

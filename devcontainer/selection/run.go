@@ -87,12 +87,16 @@ func NewRun(only, ignored []string, policy *org.Policy) (*Run, error) {
 func heldByAny() (ids []string) {
 	for _, r := range lint.Rules() {
 		unread := r.ID[3] == '1' && r.Severity == diag.SeverityError || r.FoundBy == "reading"
-		if unread || r.Spoils == rule.Mistyped || r.Spoils == rule.Malformed || r.OfPolicy {
+		if unread || r.Spoils == rule.Mistyped || r.Spoils == rule.Malformed || r.OfPolicy || slices.Contains(unsure, r.ID) {
 			ids = append(ids, r.ID)
 		}
 	}
 	return ids
 }
+
+// unsure are further rules about what the tools may take otherwise than the policy was compared with: defaults that they cut, and what
+// Compose refuses or merges.
+var unsure = []string{"SBX305", "SBX316"}
 
 // Holds reports whether the policy holds a rule.
 func (r *Run) Holds(id string) bool {

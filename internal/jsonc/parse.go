@@ -55,6 +55,11 @@ func Parse(file string, src []byte) (*Document, []diag.Finding) {
 		return nil, []diag.Finding{d.Finding(skip+at, skip+at+1, syntaxFinding(fmt.Sprintf("nested deeper than %d levels", MaxDepth), ""))}
 	}
 
+	if at := loneReturn(src); at >= 0 {
+		return nil, []diag.Finding{d.Finding(at, at+1,
+			syntaxFinding("a carriage return alone ends this comment for some tools, and not for others", "end lines with a line feed"))}
+	}
+
 	// The parser wants a line comment to end with a line feed; a last line
 	// without one is fine for everybody else.
 	text := append(bytes.Clone(src[skip:]), '\n')

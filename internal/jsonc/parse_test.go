@@ -30,6 +30,7 @@ func TestSyntaxErrorPosition(t *testing.T) {
 		{"tab in string", "{\"a\":\"b\tc\"}", "SBX106", 1, 8, "control character 0x09"},
 		{"bad escape", `{"a":"C:\Program"}`, "SBX101", 1, 9, `\P is no escape`},
 		{"not UTF-8", "{\"a\":\"\xff\"}", "SBX101", 1, 7, "not UTF-8"},
+		{"carriage return in a comment", "{\"a\": 1 // b\r, \"c\": 2\n}", "SBX101", 1, 13, "carriage return"},
 		{"after a byte order mark", "\xef\xbb\xbf{a}", "SBX101", 1, 2, "a is not a JSON value"},
 		{"too deep", strings.Repeat("[", 100_000), "SBX101", 1, 201, "nested deeper"},
 		{"many values below a long name", `{"` + strings.Repeat("x", 500_000) + `": [` + strings.Repeat("1,", 100) + `1]}`, "SBX101", 1, 1,

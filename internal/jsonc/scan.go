@@ -53,6 +53,21 @@ func tokens(src []byte, from int) iter.Seq[token] {
 	}
 }
 
+// loneReturn returns the offset of a carriage return inside a comment of one line, or -1: for the reference CLI it ends the comment.
+func loneReturn(src []byte) int {
+	if bytes.Count(src, []byte{'\r'}) == bytes.Count(src, []byte("\r\n")) {
+		return -1
+	}
+	for t := range tokens(src, 0) {
+		if t.kind == comment && src[t.start+1] == '/' {
+			if at := bytes.IndexByte(src[t.start:t.end], '\r'); at >= 0 {
+				return t.start + at
+			}
+		}
+	}
+	return -1
+}
+
 // endOfString returns the offset behind the string that starts at i: of one without
 // an end, the end of the source.
 func endOfString(src []byte, i int) int {
