@@ -71,6 +71,18 @@ func readBuild(p *Project) *Build {
 		}
 	}
 	target, _ := b.Target.Str()
+	for _, a := range p.BuildArgs { // behind those of the properties, so that they win
+		switch name, value, set := strings.Cut(a.Value, "="); {
+		case a.Flag == "target":
+			target = a.Value
+		case a.Flag != "build-arg":
+		case set && !strings.Contains(value, "$"):
+			options.Args[name] = value
+		default:
+			delete(options.Args, name)
+			options.UnknownArgs = append(options.UnknownArgs, name)
+		}
+	}
 	if s := p.Composed.Dev(); s != nil {
 		_, _, target, _ = s.Build()
 		for _, v := range s.Get("build").Get("args").Variables() {

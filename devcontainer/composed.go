@@ -26,7 +26,7 @@ func readCompose(p *Project) *Composed {
 		return nil
 	}
 	c := &Composed{}
-	c.Project, c.Files = p.composeWith(nil)
+	c.Project, c.Files = p.composeWith(p.unset.env())
 	for _, n := range rights.Texts(p.Object().Member("dockerComposeFile")) {
 		if name, ok := p.Path(n.Text); ok && p.Tree.Kind(name) == File {
 			c.First = filepath.ToSlash(n.Text)

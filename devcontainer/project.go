@@ -29,6 +29,7 @@ type Project struct {
 	Gaps   []gap          // what is named and was not looked at
 	Bare   bool           // a Dockerfile alone; Config is made up
 	work   *budget.Budget // how many mounts and Features others may bring
+	unset  *unset         // fills in variables; nil = texts are as they are written
 }
 
 // Texts are the files of a configuration. Those that do not exist are nil; a text
@@ -80,7 +81,9 @@ func Parse(file string, src []byte) *Project {
 // Load makes a Project of the configuration name in tree, and of everything
 // that it names. file is what findings quote for it. The error says that the
 // configuration itself cannot be read; anything else that is missing is nil.
-func Load(tree Tree, name, file string) (*Project, error) {
+func Load(tree Tree, name, file string) (*Project, error) { return load(tree, name, file, nil) }
+
+func load(tree Tree, name, file string, u *unset) (*Project, error) {
 	src, err := tree.Read(name)
 	if err != nil {
 		return nil, err
@@ -89,7 +92,7 @@ func Load(tree Tree, name, file string) (*Project, error) {
 		return bareDockerfile(file, src), nil
 	}
 	p := &Project{Location: Location{Tree: listed{tree, map[string][]string{}, map[string]Kind{}}, Dir: path.Dir(name), name: path.Base(name),
-		base: filepath.Dir(file)}}
+		base: filepath.Dir(file)}, unset: u}
 	p.Home = projectFolder(p.Dir)
 	if p.Dir != "." {
 		p.Folder = path.Base(p.Dir)
@@ -135,6 +138,7 @@ func (p *Project) config(file string, src []byte) {
 	if doc == nil {
 		doc = jsonc.Text(file, src)
 	}
+	p.unset.fill(doc.Root)
 	p.Config = doc
 }
 
@@ -157,7 +161,7 @@ func (p *Project) understand() {
 		p.BuildArgs = rights.ImageOptions.Parse(root.Member("build").Member("options"))
 	}
 	s := rights.Sources{Config: p.Config, ByCompose: p.ByCompose(), Args: p.RunArgs, Build: p.BuildArgs, Budget: p.work,
-		Metadata: p.FeatureMetadata}
+		Metadata: p.FeatureMetadata, Fill: p.unset.fill}
 	if p.Composed != nil {
 		s.Compose, s.Service = p.Composed.Project, p.Composed.Service
 	}
@@ -208,6 +212,7 @@ func (p *Project) readMetadata(id string) *jsonc.Document {
 	if doc == nil || doc.Root.Kind != jsonc.Object {
 		return nil
 	}
+	p.unset.fill(doc.Root)
 	return doc
 }
 

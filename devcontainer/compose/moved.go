@@ -24,6 +24,9 @@ func movedProject(n *Node, from, to string) *Node {
 
 func move(n *Node, from, to string, change func(mover, *Node) *Node) *Node {
 	rel, err := filepath.Rel(filepath.FromSlash(to), filepath.FromSlash(from))
+	if n != nil && path.IsAbs(from) && !path.IsAbs(to) {
+		return change(mover(from), n)
+	}
 	if n == nil || err != nil || rel == "." {
 		return n
 	}
@@ -98,7 +101,7 @@ func (m mover) dotted(n *Node) *Node {
 	if !strings.HasPrefix(source, ".") {
 		return n
 	}
-	if source = path.Join(string(m), source); !strings.HasPrefix(source, ".") {
+	if source = path.Join(string(m), source); !strings.HasPrefix(source, ".") && !path.IsAbs(source) {
 		source = "./" + source
 	}
 	out := *n

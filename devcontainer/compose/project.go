@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -118,7 +119,7 @@ func (l *loader) withEnvFile(env variables, name string) variables {
 	}
 	above := env.lookup
 	values := map[string]string{}
-	for _, v := range envFile(jsonc.Text(".env", doc.Src), env) {
+	for _, v := range envFile(jsonc.Text(".env", bytes.TrimPrefix(doc.Src, []byte("\ufeff"))), env) {
 		if v.Set {
 			values[v.Name] = v.Value
 		}
@@ -192,7 +193,9 @@ func (l *loader) included(item *Node, dir string) *Node {
 	}
 	home := path.Dir(path.Join(dir, paths[0].Text))
 	if own := item.Get("project_directory").String(); own != "" {
-		home = path.Join(dir, own)
+		if home = own; !path.IsAbs(own) {
+			home = path.Join(dir, own)
+		}
 	}
 	outer := l.env
 	defer func() { l.env = outer }()

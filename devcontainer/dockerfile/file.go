@@ -114,6 +114,7 @@ func (i *Instruction) Script() (text string, start int) { return i.script, i.scr
 
 // Document is a here-document.
 type Document struct {
+	Name       string // that ends it
 	Text       string
 	Start, End int // offsets of the text
 }

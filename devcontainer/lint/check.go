@@ -84,8 +84,39 @@ func (c *pass) run() {
 		}
 		c.noteSpoiled()
 	}
+	c.addUnset()
 	c.addRendered()
 	c.addLocalFeatures()
+}
+
+// addUnset adds what the organisation's policy, and the rules about rights that it holds, find where the host sets none of the variables
+// that the files name, and not in what is written.
+func (c *pass) addUnset() {
+	if c.Org == nil {
+		return
+	}
+	p := c.Unset()
+	if p == nil {
+		return
+	}
+	next := newPass(rule.NewView(p), c.table)
+	for _, rules := range c.table.phases {
+		for _, r := range rules {
+			if r.OfPolicy || r.ID[3] == '4' && c.holds(r.ID) {
+				next.apply(r)
+			}
+		}
+	}
+	for _, r := range next.reports {
+		f := r.Finding
+		if !slices.ContainsFunc(c.reports, func(r report) bool { return r.Rule == f.Rule && r.File == f.File && r.Line == f.Line }) {
+			f.Message += ", where the host does not set the variables"
+			c.add(f, nil)
+		}
+	}
+	for _, doc := range p.Documents() {
+		c.Also(doc)
+	}
 }
 
 // phase orders the rules: first those that find values which are wrong in

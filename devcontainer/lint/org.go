@@ -1,12 +1,13 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
 
-	"github.com/org/claude-sandbox/devcontainer/org"
+	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/jsonc"
@@ -19,26 +20,56 @@ func policyMounts(v *rule.View) (out []rule.Finding) {
 	}
 	for _, r := range v.Of(rights.Mounted, rights.Granted) {
 		m := r.Mount
-		if m.Type != "bind" && m.Type != "npipe" || r.Kind == rights.Granted && m.Source == "" || r.Key == "volumes_from" {
+		if r.Kind == rights.Granted && m.Source == "" || r.Key == "volumes_from" {
 			continue
 		}
-		from := rights.Origin(m.Source)
-		name := m.Source
+		var why, where string
 		switch {
-		case from.Base == "/":
-			name = "/" + strings.TrimPrefix(from.Path, ".")
-		case from.Base == "home":
-			name = path.Join("~", from.Path)
-		case from.Base == "workspace" && !from.Leaves():
-			continue // the project's own
-		case from.Base == "" && r.Notation == rights.Compose && !outsideProject(v, m.Source):
-			continue
+		case m.Overlay:
+			why, where = v.Org.Unclear("it lays folders of the host over each other")
+		case m.Type == "glob" && strings.ContainsAny(m.Source, "*?[{"):
+			why, where = v.Org.Unclear("it is a pattern")
+		case m.Type != "bind" && m.Type != "npipe" && m.Type != "glob":
+		default:
+			climb, full := inProject(v, r)
+			if full == "" || climb != "" {
+				why, where = v.Org.Mount(m.Source, climb)
+				break
+			}
+			if v.Tree == nil || v.Tree.Kind(full) != devcontainer.Nothing || absent(v, full) {
+				continue
+			}
+
+			why, where = v.Org.Unclear("it leads out of the project by a link")
 		}
-		if why, where := v.Org.Judge("mounts", func(e string) bool { return org.PathMatch(e, name) }); why != "" {
-			out = append(out, v.PolicyFinding(r, fmt.Sprintf("the mount of %s: %s", m.Source, why), where))
+		if why != "" {
+			out = append(out, v.PolicyFinding(r, fmt.Sprintf("the mount of %s: %s", cmp.Or(m.Source, m.Target), why), where))
 		}
 	}
 	return out
+}
+
+// inProject returns the name in the tree of a mount's source that is relative to the project, "" for any other; and the way to it from the
+// top of the tree where that leads out.
+func inProject(v *rule.View, r rights.Right) (climb, full string) {
+	from := rights.Origin(r.Mount.Source)
+	working, inWorking := strings.CutPrefix(from.Path, "${PWD}") // where Compose is called: mostly in the project's folder
+	switch {
+	case inWorking && r.Notation == rights.Compose && !strings.Contains(working, "$"):
+		full = path.Join(cmp.Or(v.Home, "."), working)
+	case strings.Contains(from.Path, "$"):
+		return "", ""
+	case from.Base == "workspace":
+		full = path.Join(cmp.Or(v.Home, "."), from.Path)
+	case from.Base == "" && r.Notation == rights.Compose && v.Composed != nil:
+		full = path.Join(v.Dir, path.Dir(v.Composed.First), from.Path)
+	case from.Base == "" && from.Leaves():
+		return from.Path, ""
+	}
+	if full != "" && devcontainer.LeavesTree(full) {
+		return full, full
+	}
+	return "", full
 }
 
 // elsewhere are the options of docker run and the keys of a Compose service that

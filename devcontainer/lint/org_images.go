@@ -12,6 +12,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 // policyRegistries compares where everything comes from with the policy: every
@@ -32,6 +33,11 @@ func policyRegistries(v *rule.View) []rule.Finding {
 	}
 	for _, r := range v.Of(rights.Image) {
 		image(r.Value, r.Place)
+	}
+	for _, r := range v.Of(rights.Mounted) {
+		if r.Mount.Type == "image" {
+			image(r.Mount.Source, r.SourceAt)
+		}
 	}
 	for _, s := range imagesOf(v, v.Build) {
 		image(s.name, s.at)
@@ -84,8 +90,20 @@ func imagesOf(v *rule.View, b *devcontainer.Build) (out []namedImage) {
 			add(s.Image, s.Start, s.End)
 		}
 	}
+	for _, i := range b.Instructions() {
+		if c, ok := i.Command.(*instructions.OnbuildCommand); ok { // what starts from this stage does it
+			for _, from := range takesFrom.FindAllStringSubmatch(i.Expand(c.Expression), -1) {
+				if name := strings.Trim(from[1], `"'`); b.File.Target(name) == nil && !v.BuildContext(name) {
+					add(name, i.Start, i.HeadEnd)
+				}
+			}
+		}
+	}
 	return out
 }
+
+// takesFrom matches the image in the options of COPY and of RUN.
+var takesFrom = lazyregexp.New(`(?i)\bfrom=([^\s,]+)`)
 
 // serviceBuild returns the images that the build of a service takes something from.
 func serviceBuild(v *rule.View, s *compose.Service) (out []namedImage) {

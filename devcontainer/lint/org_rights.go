@@ -129,6 +129,9 @@ func policyExtensions(v *rule.View) (out []rule.Finding) {
 	matches := func(id string) func(string) bool {
 		id, _, _ = strings.Cut(strings.ToLower(id), "@")
 		return func(entry string) bool {
+			if strings.Contains(id, "$") {
+				return false // it can be any
+			}
 			ok, err := path.Match(strings.ToLower(entry), id)
 			return err == nil && ok
 		}

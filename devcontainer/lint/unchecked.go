@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
+
+	"github.com/moby/buildkit/frontend/dockerfile/command"
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/compose"
@@ -50,6 +53,7 @@ func unchecked(v *rule.View) (out []rule.Finding) {
 	case tooMany != "":
 		out = append(out, v.AtMissing(v.Root.Member("features"), tooMany+": a part of them is not checked", hintTooMuch))
 	}
+	out = append(out, elsewhereNamed(v)...)
 	if v.Build != nil {
 		if why := v.Build.File.Incomplete(); why != "" {
 			out = append(out, v.AtDockerfile(0, 0, why+": a part of it is not checked", hintTooMuch))
@@ -70,6 +74,29 @@ func unchecked(v *rule.View) (out []rule.Finding) {
 				out = append(out, v.PolicyFinding(r, "these commands are too many or too deeply nested to be checked", "put them into a script"))
 			}
 		})
+	}
+	return out
+}
+
+// elsewhereNamed reports what a policy was not compared with: files that options name, and lines that a builder without BuildKit reads as
+// instructions.
+func elsewhereNamed(v *rule.View) (out []rule.Finding) {
+	if v.Org == nil {
+		return nil
+	}
+	for _, a := range slices.Concat(v.BuildArgs, v.RunArgs) {
+		if a.Flag == "file" || a.Flag == "label-file" {
+			out = append(out, v.AtValue(a.Node, fmt.Sprintf("--%s names a file that is not checked", a.Flag), hintUnchecked))
+		}
+	}
+	for _, i := range v.Build.Instructions() {
+		for _, d := range i.Documents {
+			word, _, _ := strings.Cut(strings.ToLower(d.Name), " ")
+			if _, instruction := command.Commands[word]; instruction {
+				out = append(out, v.AtDockerfile(i.Start, i.HeadEnd, fmt.Sprintf("a builder without BuildKit reads the lines before %q as "+
+					"instructions, which are not checked", d.Name), "end it with a word of its own, such as EOF"))
+			}
+		}
 	}
 	return out
 }

@@ -138,8 +138,12 @@ func (o *Policy) At(n *jsonc.Node) string {
 // Judge says whether something may be there: "" or why not, and which place of
 // the policy says so.
 func (o *Policy) Judge(part string, match func(entry string) bool) (why, where string) {
+	return o.judge(part, match, match)
+}
+
+func (o *Policy) judge(part string, forbids, allows func(entry string) bool) (why, where string) {
 	for _, n := range o.Entries(part, "forbid") {
-		if match(n.Text) {
+		if forbids(n.Text) {
 			return fmt.Sprintf("the policy forbids %s", n.Text), o.At(n) + " forbids it"
 		}
 	}
@@ -151,7 +155,7 @@ func (o *Policy) Judge(part string, match func(entry string) bool) (why, where s
 		return "", ""
 	}
 	for _, n := range rights.Texts(allow) {
-		if match(n.Text) {
+		if allows(n.Text) {
 			return "", ""
 		}
 	}

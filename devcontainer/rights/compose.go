@@ -277,6 +277,7 @@ func (l *lister) volume(n *compose.Node) Mount {
 	}
 	options := l.Compose.Root.Get("volumes").Get(m.Source).Get("driver_opts")
 	device := options.Get("device").String()
+	m.Overlay = overlays(options.Get("o").String())
 	if hostDevice(device) || device != "" && slices.Contains(strings.Split(options.Get("o").String(), ","), "bind") {
 		m.Type, m.Source = "bind", device
 	}

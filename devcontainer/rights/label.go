@@ -1,6 +1,7 @@
 package rights
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
@@ -12,6 +13,9 @@ import (
 // MetadataLabel is the label of an image or a container that holds metadata: the
 // properties of one or several configurations, as JSON.
 const MetadataLabel = "devcontainer.metadata"
+
+// byDefault matches a variable of a build with a default.
+var byDefault = regexp.MustCompile(`\$\{\w+:?-([^}]*)\}`)
 
 // labels reads the metadata of labels that the configuration's own files give the dev
 // container: by LABEL, by a service's labels and its build's, by --label. Tools obey
@@ -27,8 +31,9 @@ func (l *lister) labels() {
 				continue
 			}
 			for _, kv := range c.Labels {
-				if strings.Trim(kv.Key, `"'`) == MetadataLabel {
-					l.label(i.Expand(kv.Value), Place{Doc: l.Dockerfile, Start: i.Start, End: i.HeadEnd})
+				key := Variable.ReplaceAllString(byDefault.ReplaceAllString(i.Expand(kv.Key), "$1"), "")
+				if strings.Trim(key, `"'`) == MetadataLabel {
+					l.label(byDefault.ReplaceAllString(i.Expand(kv.Value), "$1"), Place{Doc: l.Dockerfile, Start: i.Start, End: i.HeadEnd})
 				}
 			}
 		}
@@ -56,6 +61,9 @@ func (l *lister) label(text string, at Place) {
 	doc, _ := jsonc.Parse(at.Doc.File, []byte(text))
 	if doc == nil {
 		return
+	}
+	if l.Fill != nil {
+		l.Fill(doc.Root)
 	}
 	for _, n := range append([]*jsonc.Node{doc.Root}, doc.Root.Elements...) {
 		if n.Kind == jsonc.Object {

@@ -12,10 +12,11 @@ import (
 
 // Mount is one mount in any of its spellings. Source and Target are as written.
 type Mount struct {
-	Type     string // "bind", "volume", "tmpfs", "npipe"
+	Type     string // "bind", "volume", "tmpfs", "npipe", "image"; "glob" of Podman
 	Source   string
 	Target   string
 	ReadOnly bool // as the container gets it, not as it is written
+	Overlay  bool // a volume that lays folders of the host over each other
 }
 
 // MountOf reads an element of mounts: a text or an object.
@@ -53,6 +54,9 @@ func hostDevice(device string) bool {
 	return strings.HasPrefix(device, "/") || strings.HasPrefix(device, "~") || strings.HasPrefix(device, "$")
 }
 
+// overlays reports whether mount(2)'s own options of a volume name folders of the host.
+func overlays(options string) bool { return strings.Contains(options, "dir=") }
+
 // ParseMount reads the --mount syntax: comma-separated key=value pairs.
 func ParseMount(s string) Mount {
 	m := Mount{Type: "volume"}
@@ -69,8 +73,11 @@ func ParseMount(s string) Mount {
 		case "readonly", "ro":
 			m.ReadOnly = !hasValue || IsOn(value)
 		case "volume-opt":
-			if option, path, _ := strings.Cut(value, "="); option == "device" {
-				device = path
+			switch option, value, _ := strings.Cut(value, "="); option {
+			case "device":
+				device = value
+			case "o":
+				m.Overlay = m.Overlay || overlays(value)
 			}
 		}
 	}
@@ -106,7 +113,7 @@ var Variable = regexp.MustCompile(`\$\{[^}]*\}`)
 // HostPath is a mount's source seen from where it starts.
 type HostPath struct {
 	Base string // "/" absolute, "home", "workspace", "" relative or unknown
-	Path string // cleaned, below base, without a leading slash; may start with ".."
+	Path string // cleaned but where it has a variable, below base, without a leading slash; may start with ".."
 }
 
 var (
@@ -119,7 +126,12 @@ var (
 // any other variable its default counts, because that is the visible part.
 func Origin(source string) HostPath {
 	s := strings.ReplaceAll(source, `\`, "/")
-	below := func(rest string) string { return strings.TrimPrefix(path.Clean("."+"/"+rest), "./") }
+	below := func(rest string) string {
+		if strings.Contains(rest, "$") { // what ".." behind a variable leaves is not known
+			return strings.TrimLeft(rest, "/")
+		}
+		return strings.TrimPrefix(path.Clean("."+"/"+rest), "./")
+	}
 	if m := homeVariable.FindString(s); m != "" {
 		return HostPath{"home", below(s[len(m):])}
 	}
@@ -127,6 +139,12 @@ func Origin(source string) HostPath {
 		return HostPath{"workspace", below(s[len(m):])}
 	}
 	s = defaultOf.ReplaceAllString(s, "$1")
+	if strings.Contains(s, "$") {
+		if rest, ok := strings.CutPrefix(s, "/"); ok {
+			return HostPath{"/", strings.TrimLeft(rest, "/")}
+		}
+		return HostPath{"", s}
+	}
 	if strings.HasPrefix(s, "/") {
 		return HostPath{"/", path.Clean("./" + path.Clean(s))} // "/" is "."
 	}

@@ -159,6 +159,8 @@ type Sources struct {
 	// Metadata returns the metadata of a Feature of the repository; nil when
 	// there is none.
 	Metadata func(id string) *jsonc.Document
+	// Fill fills in variables in the metadata of labels; nil = they stay as they are written.
+	Fill func(*jsonc.Node)
 }
 
 // List reads all notations: properties, runArgs, Compose, Features, Dockerfile, labels.
