@@ -1,7 +1,9 @@
 package devcontainer
 
 import (
+	"bytes"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/rights"
@@ -10,9 +12,12 @@ import (
 
 // Unset is the project as tools take it on a host that sets none of the variables that its texts name, but for HOME: each is its default,
 // or empty, wherever in a word it stands, and values have the places of what is written. The folders that tools know go in where they are
-// known here. Nil when no text has a variable, and when the project is one already.
+// known here. Nil when no text has a variable, when the project is one already, and when Compose's part of it is too much to be worked out.
 func (p *Project) Unset() *Project {
-	if p.unset != nil || p.Bare || p.Object() == nil {
+	if p.unset != nil || p.Bare || p.Object() == nil || !p.mayVary() {
+		return nil
+	}
+	if p.Composed != nil && p.Composed.Project.Incomplete() != "" {
 		return nil
 	}
 	var next *Project
@@ -38,6 +43,22 @@ func (p *Project) Unset() *Project {
 		return nil
 	}
 	return next
+}
+
+// mayVary reports whether a text may have a variable, by itself or by an escape. It never misses one.
+func (p *Project) mayVary() bool {
+	docs := append([]*jsonc.Document{p.Config}, p.Compose...)
+	for _, doc := range append(docs, p.more...) {
+		if bytes.ContainsAny(doc.Src, `$\`) {
+			return true
+		}
+	}
+	for _, doc := range p.metadata {
+		if doc != nil && bytes.ContainsAny(doc.Src, `$\`) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(p.Rights, func(r rights.Right) bool { return r.Notation == rights.Label })
 }
 
 // unset fills in variables as they are where nothing sets them.

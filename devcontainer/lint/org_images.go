@@ -51,10 +51,11 @@ func policyRegistries(v *rule.View) []rule.Finding {
 	for _, a := range v.BuildArgs {
 		switch a.Flag {
 		case "build-context":
-			_, name, _ := strings.Cut(a.Value, "docker-image://")
-			property(name, a.Node)
-		case "cache-from":
+			_, source, _ := strings.Cut(a.Value, "=")
+			property(contextImage(source), a.Node)
+		case "cache-from", "sbom", "attest":
 			property(cacheSource(a.Value), a.Node)
+			property(field(a.Value, "generator"), a.Node)
 		}
 	}
 	for _, s := range v.ComposeServices() {
@@ -105,66 +106,106 @@ func imagesOf(v *rule.View, b *devcontainer.Build) (out []namedImage) {
 // takesFrom matches the image in the options of COPY and of RUN.
 var takesFrom = lazyregexp.New(`(?i)\bfrom=([^\s,]+)`)
 
-// serviceBuild returns the images that the build of a service takes something from.
+// serviceBuild returns the images that the build of a service takes something from, and the one that it may take in place of the build.
 func serviceBuild(v *rule.View, s *compose.Service) (out []namedImage) {
 	add := func(name string, n *compose.Node) {
-		out = append(out, namedImage{name, rights.Place{Doc: n.Doc, Start: n.Start, End: n.End}})
+		if name != "" {
+			out = append(out, namedImage{name, rights.Place{Doc: n.Doc, Start: n.Start, End: n.End}})
+		}
 	}
 	b := s.Get("build")
-	context, file, target, builds := s.Build()
 	for _, n := range b.Get("cache_from").Scalars() {
 		add(cacheSource(n.Text), n)
 	}
+	for _, attestation := range []string{"sbom", "provenance"} {
+		add(field(b.Get(attestation).String(), "generator"), b.Get(attestation))
+	}
 	for _, variable := range b.Get("additional_contexts").Variables() {
-		if image, ok := strings.CutPrefix(variable.Value, "docker-image://"); ok {
-			add(image, variable.Node)
+		add(contextImage(variable.Value), variable.Node)
+	}
+	if image, pulls := s.Get("image"), s.Get("pull_policy").String(); b != nil && pulls != "" && pulls != "build" && pulls != "never" {
+		add(image.String(), image)
+	}
+	options := dockerfile.Options{Args: map[string]string{}}
+	for _, a := range b.Get("args").Variables() {
+		if a.Set && !strings.Contains(a.Value, "$") {
+			options.Args[a.Name] = a.Value
+		} else {
+			options.UnknownArgs = append(options.UnknownArgs, a.Name)
 		}
 	}
+	_, _, target, _ := s.Build()
 	if n := b.Get("dockerfile_inline"); n != nil {
-		for _, i := range imagesOf(v, buildOf("", []byte(n.Text), target)) {
+		for _, i := range imagesOf(v, buildOf("", []byte(n.Text), target, options)) {
 			add(i.name, n)
 		}
+		image, _, _ := dockerfile.Syntax([]byte(n.Text))
+		add(image, n)
 		return out
 	}
 	dev := v.Composed.Dev()
-	isDev := dev != nil && dev.Name == s.Name // whose build is v.Build
-	inProject := !strings.ContainsAny(context+file, "$:") && !path.IsAbs(context) && !path.IsAbs(file)
-	if !builds || isDev || !inProject {
+	if dev != nil && dev.Name == s.Name && v.Build != nil {
 		return out
 	}
-	doc := v.Readable(path.Join(path.Dir(v.Composed.First), context, file))
+	doc := v.Readable(serviceDockerfile(v, s))
 	if doc == nil {
 		return out
 	}
 	v.Also(doc)
-	return append(out, imagesOf(v, buildOf(doc.File, doc.Src, target))...)
+	if image, _, ok := dockerfile.Syntax(doc.Src); ok {
+		out = append(out, namedImage{image, rights.Place{Doc: doc}})
+	}
+	return append(out, imagesOf(v, buildOf(doc.File, doc.Src, target, options))...)
 }
 
-func buildOf(name string, src []byte, target string) *devcontainer.Build {
-	made := &devcontainer.Build{File: dockerfile.Parse(name, src, dockerfile.Options{})}
+// serviceDockerfile is the name of the Dockerfile that a service builds, relative to the configuration's folder; "" for none, and for one
+// that is not of the project or that a variable names.
+func serviceDockerfile(v *rule.View, s *compose.Service) string {
+	context, file, _, builds := s.Build()
+	if !builds || strings.ContainsAny(context+file, "$:") || path.IsAbs(context) || path.IsAbs(file) {
+		return ""
+	}
+	name := path.Join(path.Dir(v.Composed.First), context, file)
+	if devcontainer.LeavesTree(path.Join(v.Dir, name)) {
+		return ""
+	}
+	return name
+}
+
+func buildOf(name string, src []byte, target string, options dockerfile.Options) *devcontainer.Build {
+	made := &devcontainer.Build{File: dockerfile.Parse(name, src, options)}
 	made.Final = made.File.Target(target)
 	made.Needed = made.File.Reachable(made.Final)
 	return made
 }
 
+// contextImage returns the image that is a context of a build, "" for a context that is none. As in BuildKit the slashes may be missing.
+func contextImage(source string) string {
+	_, name, ok := strings.Cut(source, "docker-image:")
+	if !ok {
+		return ""
+	}
+	return strings.TrimPrefix(name, "//")
+}
+
 // cacheSource returns the image that a source of build caches names, "" for one
 // that is none.
 func cacheSource(s string) string {
-	if !strings.Contains(s, "=") {
+	switch {
+	case !strings.Contains(s, "="):
 		return s
-	}
-	kind, ref := "", ""
-	for _, field := range rights.MountFields(s) {
-		key, value, _ := strings.Cut(strings.TrimSpace(field), "=")
-		switch key {
-		case "type":
-			kind = value
-		case "ref":
-			ref = value
-		}
-	}
-	if kind != "registry" {
+	case !strings.EqualFold(field(s, "type"), "registry"):
 		return ""
 	}
-	return ref
+	return field(s, "ref")
+}
+
+// field returns the value of a key in a list of KEY=VALUE, as the engine's tools read them; "" without it.
+func field(list, name string) (out string) {
+	for _, field := range rights.MountFields(list) {
+		if key, value, _ := strings.Cut(strings.TrimSpace(field), "="); strings.EqualFold(key, name) {
+			out = value
+		}
+	}
+	return out
 }

@@ -2,6 +2,7 @@ package lint
 
 import (
 	"fmt"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -19,8 +20,7 @@ func featurePlace(name string) string {
 	case rights.RegistryFeature:
 		return rights.RegistryName(name)
 	case rights.TarballFeature:
-		_, rest, _ := strings.Cut(name, "://")
-		return strings.ToLower(rest)
+		return addressPlace(name)
 	case rights.LegacyFeature:
 		name, _, _ := rights.SplitImage(name)
 		if !strings.Contains(name, "/") {
@@ -29,6 +29,16 @@ func featurePlace(name string) string {
 		return "github.com/" + strings.ToLower(name) // a release
 	}
 	return ""
+}
+
+// addressPlace is an address in the form of an entry of registries: as it arrives at the server.
+func addressPlace(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		_, rest, _ := strings.Cut(address, "://")
+		return strings.ToLower(rest)
+	}
+	return strings.ToLower(path.Join(u.Host, path.Clean("/"+u.Path)))
 }
 
 // policyFeatures compares the Features, and what they depend on, with the
@@ -103,7 +113,7 @@ func policyCapabilities(v *rule.View) (out []rule.Finding) {
 		what, name := "the capability "+r.Value, r.Value
 		switch {
 		case r.Kind == rights.Privileged && r.Name != "":
-			continue // a hook's command, not the container
+			what, name = "a privileged hook has all capabilities", "ALL"
 		case r.Kind == rights.Privileged, name == "ALL" && r.Notation == rights.Feature:
 			what, name = "a privileged container has all capabilities", "ALL"
 		}
@@ -138,13 +148,18 @@ func policyExtensions(v *rule.View) (out []rule.Finding) {
 	}
 	var own []string
 	for _, r := range v.Of(rights.Extension) {
-		if r.Notation == rights.Property {
+		another := strings.HasPrefix(r.Place.Pointer, "/customizations/") && !strings.HasPrefix(r.Place.Pointer, "/customizations/vscode/")
+		if r.Notation == rights.Property && !another {
 			own = append(own, r.Value)
 		}
 		if strings.HasPrefix(r.Value, "-") {
 			continue // takes one out that an image or a Feature brings
 		}
-		if why, where := v.Org.Judge("extensions", matches(r.Value)); why != "" {
+		why, where := v.Org.Judge("extensions", matches(r.Value))
+		if why == "" && strings.HasSuffix(strings.ToLower(r.Value), ".vsix") {
+			why, where = v.Org.Unclear("extensions", "it is a file, which may hold any")
+		}
+		if why != "" {
 			out = append(out, v.PolicyFinding(r, fmt.Sprintf("the extension %s: %s", r.Value, why), where))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/org/claude-sandbox/devcontainer"
@@ -49,8 +50,8 @@ func (c policyCase) check(t *testing.T, policy string) {
 		found := lint.Check(p)
 		got, _ := ofPolicy(found)
 		for _, f := range found {
-			if f.Rule == "SBX109" {
-				got = f.Rule
+			if f.Rule == "SBX109" && !strings.HasPrefix(got, f.Rule) {
+				got = strings.TrimSpace(f.Rule + " " + got)
 			}
 		}
 		if got != c.want {
@@ -104,7 +105,6 @@ func TestAttackVariablesInWords(t *testing.T) {
 
 // The same of Compose files, with the paths that only Compose has.
 func TestAttackVariablesInCompose(t *testing.T) {
-	const composed = `{"dockerComposeFile": "c.yml", "service": "s", "workspaceFolder": "/w"}`
 	for rest, want := range map[string]string{
 		"privileged: 'tr${X}ue'": "SBX414 SBX416", "cap_add: ['NET_${X}RAW']": "SBX414", "volumes: ['/e${X}tc:/x']": "SBX415",
 		"volumes: [{type: bind, source: '/e$X/tc', target: /x}]": "", "volumes: [{type: bind, source: '/e${X}tc', target: /x}]": "SBX415",
@@ -139,6 +139,7 @@ func TestAttackWaysToAFolder(t *testing.T) {
 		"/${localEnv:HOME}/.ssh": "SBX415", "/root/.ssh": "SBX415", "/home/${localEnv:USER}/.ssh": "SBX415", "/home/${localEnv:USER}": "SBX415",
 		"/home/${localEnv:USER}/.config": "", "/home": "SBX415", "/home/u/.sshd": "", "${localEnv:OLDPWD}/.ssh": "SBX415",
 		"${localEnv:SHELL}/../../etc": "SBX415", "${localEnv:SSH_AUTH_SOCK}": "", "${localEnv:XDG_RUNTIME_DIR}/pulse": "",
+		"${localWorkspaceFolder}x/../../etc": "SBX415", "${localWorkspaceFolder}x/y": "", `${localWorkspaceFolder}/a\\..\\..\\..\\etc`: "SBX415",
 		"/proc/1/root/etc": "SBX415", "/proc/self/cwd": "SBX415", "/proc/cpuinfo": "",
 	} {
 		policyCase{image(fmt.Sprintf(`"mounts": ["type=bind,source=%s,target=/x"]`, source)), want, nil}.check(t, allForbidden)
@@ -151,6 +152,11 @@ func TestAttackWaysToAFolder(t *testing.T) {
 		policyCase{image(`"runArgs": [` + words + `]`), want, nil}.check(t, allForbidden)
 	}
 	policyCase{image(`"mounts": ["type=bind,source=/var/run/x,target=/x"]`), "SBX415", nil}.check(t, `{"mounts": {"forbid": ["/run/x"]}}`)
+	policyCase{image(`"mounts": ["type=bind,source=/run/lock/x,target=/x"]`), "SBX415", nil}.check(t, `{"mounts": {"forbid": ["/var/lock"]}}`)
+	for entry, want := range map[string]string{"/home": "SBX415", "/root/.ssh": "SBX415", "/home/u/.ssh": "SBX415", "/home/u/.cache": ""} {
+		policyCase{image(`"mounts": ["type=bind,source=${localEnv:HOME}/.ssh,target=/x"]`), want, nil}.
+			check(t, `{"mounts": {"forbid": ["`+entry+`"]}}`)
+	}
 	policyCase{image(`"mounts": ["type=bind,source=/srv/${localEnv:X},target=/x"]`), "SBX415", nil}.check(t, `{"mounts": {"allow": ["/srv"]}}`)
 }
 

@@ -89,6 +89,21 @@ func elsewhereNamed(v *rule.View) (out []rule.Finding) {
 			out = append(out, v.AtValue(a.Node, fmt.Sprintf("--%s names a file that is not checked", a.Flag), hintUnchecked))
 		}
 	}
+	for _, s := range v.ComposeServices() {
+		for _, n := range s.Get("label_file").Scalars() {
+			out = append(out, rule.AtCompose(n, "label_file names a file that is not checked", hintUnchecked))
+		}
+		if n := unseenBuild(v, s); n != nil {
+			out = append(out, rule.AtCompose(n, fmt.Sprintf("the Dockerfile of %s lies outside the project, or a variable names it; "+
+				"it is not checked", s.Name), hintUnchecked))
+		}
+	}
+	for _, r := range v.Rights {
+		if v.ByCompose() && r.Notation != rights.Compose && !isPlain(writtenByCLI(r)) {
+			out = append(out, v.PolicyFinding(r, "the reference CLI writes it into a Compose file as it is, where it means more than one value; "+
+				"it is not checked", "leave line breaks and YAML's own characters out"))
+		}
+	}
 	for _, i := range v.Build.Instructions() {
 		for _, d := range i.Documents {
 			word, _, _ := strings.Cut(strings.ToLower(d.Name), " ")
@@ -99,6 +114,39 @@ func elsewhereNamed(v *rule.View) (out []rule.Finding) {
 		}
 	}
 	return out
+}
+
+// unseenBuild is the build of a service whose Dockerfile was not compared with the policy's registries, because it is not one of the
+// project's files; nil for another one.
+func unseenBuild(v *rule.View, s *compose.Service) *compose.Node {
+	b := s.Get("build")
+	context, file, _, builds := s.Build()
+	if !builds || b.Get("dockerfile_inline") != nil || serviceDockerfile(v, s) != "" || remoteSource.MatchString(context) {
+		return nil
+	}
+	why, _ := v.Org.Unclear("registries", "")
+	varies := strings.Contains(context+file, "$")
+	if why == "" || varies && v.Org.Entries("registries", "allow") == nil { // what is forbidden is looked for where it is not set
+		return nil
+	}
+	return b
+}
+
+// writtenByCLI is the text of a right that the reference CLI 0.89 writes into a Compose file without quotes; "" for others.
+func writtenByCLI(r rights.Right) string {
+	switch r.Kind {
+	case rights.Capability, rights.SecurityOpt, rights.User:
+		return r.Value
+	case rights.Mounted:
+		return r.Mount.Source + ":" + r.Mount.Target
+	}
+	return ""
+}
+
+// isPlain reports whether YAML takes a text without quotes for that text.
+func isPlain(s string) bool {
+	return s == "" || !strings.ContainsAny(s, "\n\r\u0085\u2028\u2029") && !strings.Contains(s, " #") && !strings.Contains(s, ": ") &&
+		!strings.ContainsAny(s[:1], "-?,[]{}#&*!|>'\"%@`")
 }
 
 // unreadFile is a file that a Compose file names and that is not there or cannot

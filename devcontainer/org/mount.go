@@ -1,6 +1,7 @@
 package org
 
 import (
+	"fmt"
 	"path"
 	"regexp"
 	"slices"
@@ -37,7 +38,7 @@ func (o *Policy) Mount(source, climb string) (why, where string) {
 	}
 	name = run(name)
 	if anywhere.MatchString(name) {
-		return o.Unclear("it leads to any folder")
+		return o.Unclear("mounts", "it leads to any folder")
 	}
 	varies, leaves := strings.Contains(from.Path, "$"), from.Base == "home" && from.Leaves()
 	names := []string{name}
@@ -58,24 +59,34 @@ func (o *Policy) Mount(source, climb string) (why, where string) {
 		case climb != "":
 			return climb != ".." && reaches(climb, entry)
 		}
-		return slices.ContainsFunc(names, func(name string) bool { return PathMatch(entry, name) || holds(name, entry) })
+		entries := []string{entry}
+		if aHome.MatchString(entry) {
+			entries = append(entries, aHome.ReplaceAllString(entry, "~$1"))
+		}
+		return slices.ContainsFunc(names, func(name string) bool {
+			return strings.HasPrefix(name, "~") && homes.MatchString(path.Clean(entry)) ||
+				slices.ContainsFunc(entries, func(entry string) bool { return PathMatch(entry, name) || holds(name, entry) })
+		})
 	}
 	return o.judge("mounts", forbids, func(e string) bool { return !varies && !leaves && PathMatch(e, name) })
 }
 
-// run names the folder of running programs in one of its two ways.
+// run names the folders of running programs and of locks in one of their two ways.
 func run(name string) string {
-	if rest, ok := strings.CutPrefix(name, "/var/run"); ok && (rest == "" || rest[0] == '/') {
-		return "/run" + rest
+	for _, folder := range []string{"/run", "/lock"} {
+		if rest, ok := strings.CutPrefix(name, "/var"+folder); ok && (rest == "" || rest[0] == '/') {
+			return path.Join("/run", strings.TrimPrefix(folder, "/run"), rest)
+		}
 	}
 	return name
 }
 
-// Unclear says of a mount for which no list has an entry that would fit that it may not be there; "" when the policy has no list of mounts.
-func (o *Policy) Unclear(what string) (why, where string) {
+// Unclear says of something for which no list of that part has an entry that would fit that it may not be there; "" when the policy has no
+// such list.
+func (o *Policy) Unclear(part, what string) (why, where string) {
 	for _, list := range []string{"forbid", "allow"} {
-		if entries := o.doc.Root.Member("mounts").Member(list); entries != nil && (list == "allow" || len(entries.Elements) > 0) {
-			return what + ", and the policy lists folders", o.At(entries) + " lists them"
+		if entries := o.doc.Root.Member(part).Member(list); entries != nil && (list == "allow" || len(entries.Elements) > 0) {
+			return fmt.Sprintf("%s, and the policy lists %s", what, part), o.At(entries) + " lists them"
 		}
 	}
 	return "", ""

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -162,10 +163,27 @@ func (o *Policy) judge(part string, forbids, allows func(entry string) bool) (wh
 	return "it is not among what the policy allows", o.At(allow) + " lists what is allowed"
 }
 
+// dockerHub are the hosts that are one registry.
+var dockerHub = []string{"index.docker.io", "registry-1.docker.io", "registry.hub.docker.com"}
+
+// oneHost writes a registry in one of its ways.
+func oneHost(name string) string {
+	host, rest, slash := strings.Cut(name, "/")
+	host = strings.TrimSuffix(strings.TrimSuffix(host, ":443"), ".")
+	if slices.Contains(dockerHub, host) {
+		host = "docker.io"
+	}
+	if !slash {
+		return host
+	}
+	return host + "/" + rest
+}
+
 // RegistryMatch compares whole parts of a name, so that ghcr.io/acme is not
 // ghcr.io/acme-evil.
 func RegistryMatch(entry, name string) bool {
-	want, have := strings.Split(strings.ToLower(strings.Trim(entry, "/")), "/"), strings.Split(name, "/")
+	entry, name = oneHost(strings.ToLower(strings.Trim(entry, "/"))), oneHost(strings.ToLower(name))
+	want, have := strings.Split(entry, "/"), strings.Split(name, "/")
 	if len(want) > len(have) {
 		return false
 	}
@@ -199,20 +217,40 @@ func PathMatch(entry, name string) bool {
 	return true
 }
 
+// imagePlace is where an image comes from, in the form of an entry of registries.
+func imagePlace(name string) string {
+	full := oneHost(rights.RegistryName(name))
+	if rest, ok := strings.CutPrefix(full, "docker.io/"); ok && !strings.Contains(rest, "/") {
+		return "docker.io/library/" + rest
+	}
+	return full
+}
+
+// templateOption matches an option of a Template, which is judged with each of its values.
+var templateOption = regexp.MustCompile(`\$\{templateOption:\s*\w+\s*\}`)
+
 // Image judges one image by its name: "" or why it is refused. A name that depends on
-// a variable can be anything, which a list of what is allowed does not allow.
+// a variable can be anything, which a list of what is allowed does not allow; what stands
+// before the variable may be forbidden.
 func (o *Policy) Image(name string) (why, where string) {
 	switch {
-	case name == "" || name == "scratch" || strings.Contains(name, "${templateOption:"):
+	case name == "" || name == "scratch" || templateOption.MatchString(name):
 		return "", ""
 	case strings.Contains(name, "$"):
+		if before, _, _ := strings.Cut(name, "$"); strings.Contains(before, "/") {
+			for _, n := range o.Entries("registries", "forbid") {
+				if RegistryMatch(n.Text, imagePlace(before+"_")) {
+					return fmt.Sprintf("the image %s: the policy forbids %s", name, n.Text), o.At(n) + " forbids it"
+				}
+			}
+		}
 		allow := o.doc.Root.Member("registries").Member("allow")
 		if allow == nil {
 			return "", ""
 		}
 		return fmt.Sprintf("the image %s depends on a variable, so it may come from anywhere", name), o.At(allow) + " lists what is allowed"
 	}
-	full := rights.RegistryName(name)
+	full := imagePlace(name)
 	if why, where = o.Judge("registries", func(e string) bool { return RegistryMatch(e, full) }); why != "" {
 		why = fmt.Sprintf("the image %s: %s", name, why)
 	}

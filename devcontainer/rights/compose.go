@@ -2,7 +2,6 @@ package rights
 
 import (
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/compose"
@@ -268,20 +267,22 @@ func composeVolume(n *compose.Node) Mount {
 	return ParseVolume(n.Text)
 }
 
-// volume reads a volume of a service. A named one whose device is a path of the
-// host is a bind mount by another name.
-func (l *lister) volume(n *compose.Node) Mount {
-	m := composeVolume(n)
-	if m.Type != "volume" || m.Source == "" {
+// volume reads a volume of a service.
+func (l *lister) volume(n *compose.Node) Mount { return l.named(composeVolume(n)) }
+
+// named is a mount of Compose's, where a volume with the path of a folder of the host among its options is a bind mount by another name.
+func (l *lister) named(m Mount) Mount {
+	if m.Type != "volume" || m.Source == "" || l.Compose == nil || l.Compose.Root == nil {
 		return m
 	}
-	options := l.Compose.Root.Get("volumes").Get(m.Source).Get("driver_opts")
-	device := options.Get("device").String()
-	m.Overlay = overlays(options.Get("o").String())
-	if hostDevice(device) || device != "" && slices.Contains(strings.Split(options.Get("o").String(), ","), "bind") {
+	def := l.Compose.Root.Get("volumes").Get(m.Source)
+	options := def.Get("driver_opts")
+	device, o := options.Get("device").String(), options.Get("o").String()
+	if o == "bind" && def.Get("driver").String() == "local" && device != "" && !hostDevice(device) { // Compose makes it absolute
 		m.Type, m.Source = "bind", device
+		return m
 	}
-	return m
+	return m.by(device, o)
 }
 
 // grants reads the secrets and configs that come from the host.

@@ -1,6 +1,7 @@
 package rights
 
 import (
+	"net/url"
 	"path"
 	"strings"
 
@@ -29,7 +30,9 @@ func IsLocal(id string) bool { return strings.HasPrefix(id, "./") || strings.Has
 func FeatureID(id string) string {
 	base := path.Base(id)
 	if strings.Contains(id, "://") {
-		base, _, _ = strings.Cut(base, "?")
+		if u, err := url.Parse(id); err == nil {
+			base = path.Base(u.Path)
+		}
 		return strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(base, "devcontainer-feature-"), ".tgz"))
 	}
 	base, _, _ = strings.Cut(base, "@")

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/compose"
@@ -48,19 +49,39 @@ func MountFields(s string) []string {
 	return strings.Split(s, ",")
 }
 
-// hostDevice reports whether the device of a volume is a path of the host: the
-// engine's own volume driver passes it to mount(2), and a bind mount is one.
+// hostDevice reports whether the device of a volume is a path of the host.
 func hostDevice(device string) bool {
 	return strings.HasPrefix(device, "/") || strings.HasPrefix(device, "~") || strings.HasPrefix(device, "$")
 }
 
-// overlays reports whether mount(2)'s own options of a volume name folders of the host.
-func overlays(options string) bool { return strings.Contains(options, "dir=") }
+// by is a volume as the engine's own driver makes it from its options, which it passes to mount(2): with a path of the host as its device
+// it is a bind mount by another name. A relative one starts where the engine runs, mostly in "/".
+func (m Mount) by(device, o string) Mount {
+	options := strings.Split(o, ",")
+	m.Overlay = strings.Contains(o, "dir=") // folders of the host
+	switch {
+	case device == "":
+	case hostDevice(device):
+		m.Type, m.Source = "bind", device
+	case slices.Contains(options, "bind"), slices.Contains(options, "rbind"), strings.Contains(device, "/") && !strings.Contains(device, ":"):
+		m.Type, m.Source = "bind", path.Join("/", device)
+	}
+	return m
+}
+
+// inCompose is a mount of devcontainer.json's as the reference CLI 0.89 (convertMountToVolume) writes it into a Compose file:
+// SOURCE:TARGET, whatever its type.
+func (m Mount) inCompose() Mount {
+	if m.Source == "" {
+		return Mount{Type: "volume", Target: m.Target}
+	}
+	return ParseVolume(m.Source + ":" + m.Target)
+}
 
 // ParseMount reads the --mount syntax: comma-separated key=value pairs.
 func ParseMount(s string) Mount {
 	m := Mount{Type: "volume"}
-	device := ""
+	var device, o string
 	for _, field := range MountFields(s) {
 		key, value, hasValue := strings.Cut(strings.TrimSpace(field), "=")
 		switch strings.ToLower(key) {
@@ -77,12 +98,12 @@ func ParseMount(s string) Mount {
 			case "device":
 				device = value
 			case "o":
-				m.Overlay = m.Overlay || overlays(value)
+				o += "," + value
 			}
 		}
 	}
-	if m.Type == "volume" && hostDevice(device) {
-		m.Type, m.Source = "bind", device
+	if m.Type == "volume" {
+		return m.by(device, o)
 	}
 	return m
 }

@@ -10,7 +10,7 @@ func RegistryName(s string) string {
 	name, _, _ := SplitImage(s)
 	first, rest, slash := strings.Cut(name, "/")
 	switch {
-	case slash && (strings.ContainsAny(first, ".:") || first == "localhost"):
+	case slash && (strings.ContainsAny(first, ".:") || first == "localhost" || strings.ToLower(first) != first):
 		return strings.ToLower(first + "/" + rest)
 	case slash:
 		return strings.ToLower("docker.io/" + name)

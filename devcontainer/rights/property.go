@@ -37,6 +37,9 @@ func (l *lister) metadata(doc *jsonc.Document, root *jsonc.Node, what Right) {
 	if list := root.Member("mounts"); list != nil {
 		for _, n := range list.Elements {
 			if m, ok := MountOf(n); ok {
+				if l.ByCompose {
+					m = l.named(m.inCompose())
+				}
 				r := right("mounts", n, Mounted, "", n.TextOr(""))
 				r.Mount = m
 				l.add(r)

@@ -94,7 +94,7 @@ func TestList(t *testing.T) {
 			map[string]string{
 				"compose.yaml": "services:\n  app:\n    volumes: ['v:/c']\nvolumes: {v: {driver: local, driver_opts: {o: 'ro,bind', " +
 					"device: ../..}}}\n"}, []string{
-				`5 volumes bind ../..:/c @ 'v:/c'`}},
+				`5 volumes bind /:/c @ 'v:/c'`}},
 		{"Compose", `{"runArgs": []}`,
 			map[string]string{
 				"compose.yaml": "services:\n  app:\n    cap_add: [NET_ADMIN]\n    volumes_from: [db]\n    ports:\n" +
