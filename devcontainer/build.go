@@ -86,6 +86,9 @@ func readBuild(p *Project) *Build {
 	if s := p.Composed.Dev(); s != nil {
 		_, _, target, _ = s.Build()
 		for _, v := range s.Get("build").Get("args").Variables() {
+			if !v.Set { // the project's variable of that name
+				v.Value, v.Set = p.Composed.Project.Variable(v.Name)
+			}
 			if v.Set && !strings.Contains(v.Value, "$") {
 				options.Args[v.Name] = v.Value
 			} else {

@@ -115,11 +115,18 @@ func (u *unset) fill(root *jsonc.Node) {
 	}
 }
 
-// env are the variables that Compose gets: none; the folders whose names rules know stay as they are written. Nil without u: nothing is
-// known of the host.
+// alwaysSet are variables that every host sets, and the one that Compose does.
+var alwaysSet = []string{"HOME", "PWD", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "TERM", "COMPOSE_PROJECT_NAME"}
+
+// env are the variables that Compose gets: those that every host sets stay as they are written. Nil without u: nothing is known of the
+// host.
 func (u *unset) env() map[string]string {
 	if u == nil {
 		return nil
 	}
-	return map[string]string{"HOME": "${HOME}", "PWD": "${PWD}"}
+	out := map[string]string{}
+	for _, name := range alwaysSet {
+		out[name] = "${" + name + "}"
+	}
+	return out
 }

@@ -6,6 +6,9 @@ import (
 	"github.com/org/claude-sandbox/internal/jsonc"
 )
 
+// Variable returns the value of a variable of the project, which the host or .env gives.
+func (p *Project) Variable(name string) (value string, ok bool) { return p.env.lookup(name) }
+
 // Environment returns the variables of a service, each name once: its own, and
 // those of the env_files that read returns (nil = none). A variable without a
 // value is the host's or .env's; when neither has it, the container gets none.
@@ -75,7 +78,7 @@ func envFile(doc *jsonc.Document, env variables) []Variable {
 			line, _, _ := strings.Cut(rest, "\n")
 			at += len(line)
 			continue
-		case strings.HasPrefix(rest, "export "):
+		case strings.HasPrefix(rest, "export ") || strings.HasPrefix(rest, "export\t"):
 			at += len("export ")
 			continue
 		}

@@ -2,6 +2,7 @@ package compose
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -341,13 +342,27 @@ func (c *converter) node(n *yaml.Node, depth int) *Node {
 	default:
 		env := c.env
 		env.refused = &out.bad
-		out.Text = interpolate(n.Value, env)
-		if bad := badVariable(n.Value); bad != "" {
+		text := textOf(n)
+		out.Text = interpolate(text, env)
+		if bad := badVariable(text); bad != "" {
 			out.bad = fmt.Sprintf("%q is no variable; write $$ for a dollar sign", bad)
 		}
 		out.Null = n.Tag == "!!null" || n.Tag == "!reset" && n.Value == ""
 	}
 	return out
+}
+
+// textOf returns what a scalar says, of an alias what it stands for: !!binary is base64 of it.
+func textOf(n *yaml.Node) string {
+	if n.Kind == yaml.AliasNode && n.Alias != nil {
+		n = n.Alias
+	}
+	if n.ShortTag() == "!!binary" {
+		if text, err := base64.StdEncoding.DecodeString(n.Value); err == nil {
+			return string(text)
+		}
+	}
+	return n.Value
 }
 
 // members converts a map. "<<" lays other maps below it.
@@ -358,20 +373,21 @@ func (c *converter) members(out *Node, n *yaml.Node, depth int) {
 		key := n.Content[i]
 		start, end := c.place(key) // before its value, which stands behind
 		value := c.node(n.Content[i+1], depth+1)
-		if line, ok := first[key.Value]; ok && key.Kind == yaml.ScalarNode && len(c.within) == 0 {
-			c.twice = append(c.twice, Problem{c.doc, start, end, fmt.Sprintf("%q is given twice, first in line %d", key.Value, line)})
+		name := textOf(key)
+		if line, ok := first[name]; ok && key.Kind == yaml.ScalarNode && len(c.within) == 0 {
+			c.twice = append(c.twice, Problem{c.doc, start, end, fmt.Sprintf("%q is given twice, first in line %d", name, line)})
 		} else if key.Kind == yaml.ScalarNode {
-			first[key.Value] = key.Line
+			first[name] = key.Line
 		}
 		if value == nil {
 			continue
 		}
-		if key.Value == "<<" && key.Kind == yaml.ScalarNode {
+		if name == "<<" && key.Kind == yaml.ScalarNode {
 			below = append(below, value)
 			below = append(below, value.Items...)
 			continue
 		}
-		out.put(Member{key.Value, start, end, value})
+		out.put(Member{name, start, end, value})
 	}
 	for _, b := range below {
 		for _, m := range b.Members {

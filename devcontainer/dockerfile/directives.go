@@ -17,6 +17,14 @@ func Syntax(src []byte) (image string, at []parser.Range, ok bool) {
 	return image, at, ok
 }
 
+// Escape returns the character that a file has in place of the backslash.
+func Escape(src []byte) string {
+	if said, _, ok := directive("escape", src); ok {
+		return said
+	}
+	return `\`
+}
+
 // directive returns what a comment such as "# check=…" says at the top of a file, and its line.
 func directive(name string, src []byte) (said string, at []parser.Range, ok bool) {
 	if !mayDirect(src, name) {

@@ -104,7 +104,7 @@ func Compute(p *devcontainer.Project, options Options) (*Result, error) {
 		result.Run = r.run(config.object, result, image)
 	}
 	for _, right := range p.Rights {
-		if right.Notation == rights.Label {
+		if right.Notation == rights.Label && right.Kind != rights.Labelled {
 			line, _ := right.Place.Doc.Position(right.Place.Start)
 			r.unknown("whether %s counts: the label %s in %s:%d has it, and tools obey that once the container exists", right.Key,
 				rights.MetadataLabel, right.Place.Doc.File, line)

@@ -8,6 +8,7 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/dockerfile"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 // frontend is an image that the builder runs to read the Dockerfile, and where
@@ -41,12 +42,38 @@ func frontends(v *rule.View) []frontend {
 			add(image, rights.Place{Doc: doc, Start: start, End: max(start, end)})
 		}
 	}
+	if v.Build != nil {
+		for _, image := range raised(v.Build.File.Doc.Src) {
+			add(image, rights.Place{Doc: v.Build.File.Doc})
+		}
+	}
 	for _, r := range v.Of(rights.BuildArg) {
 		if r.Name == "BUILDKIT_SYNTAX" {
 			add(r.Value, r.Place)
 		}
 	}
 	return out
+}
+
+// directive matches what the reference CLI 0.89 (extractPreamble) takes for a directive.
+var directive = lazyregexp.New(`^\s*#\s*(\S+)\s*=\s*(.+)`)
+
+// raised returns the reader of Dockerfiles that the reference CLI writes to the top of the Dockerfile that it makes, where BuildKit takes
+// the line for a comment as it stands.
+func raised(src []byte) []string {
+	if _, _, ok := dockerfile.Syntax(src); ok {
+		return nil
+	}
+	for line := range bytes.Lines(src) {
+		m := directive.FindSubmatch(bytes.TrimRight(line, "\r\n"))
+		switch {
+		case m == nil:
+			return nil
+		case string(m[1]) == "syntax":
+			return []string{string(m[2])}
+		}
+	}
+	return nil
 }
 
 // foreignFrontend reports a program of others, and whatever is newest of it,

@@ -43,6 +43,14 @@ func policyMounts(v *rule.View) (out []rule.Finding) {
 			out = append(out, v.PolicyFinding(r, fmt.Sprintf("the mount of %s: %s", cmp.Or(m.Source, m.Target), why), where))
 		}
 	}
+	for _, a := range v.RunArgs {
+		if a.Flag != "cidfile" {
+			continue
+		}
+		if why, where := policyFolder(v, a.Value, path.Join(".", v.Home)); why != "" {
+			out = append(out, v.AtValue(a.Node, fmt.Sprintf("--cidfile %s: %s", a.Value, why), where))
+		}
+	}
 	for _, g := range buildSources(v) {
 		if why, where := policyFolder(v, g.name, g.from); why != "" {
 			out = append(out, rule.Finding{Place: g.at, Message: fmt.Sprintf("%s %s: %s", g.what, g.name, why), Hint: where})
@@ -117,18 +125,34 @@ var elsewhere = map[string]map[rights.Notation][]string{
 // former are the properties that stood for one before it was there.
 var former = map[string][]string{"build": {"dockerFile", "context"}, "customizations": {"extensions", "settings", "devPort"}}
 
+// says reports whether a property does something: it is there, and neither null, false nor empty.
+func says(n *jsonc.Node) bool {
+	switch {
+	case n == nil, n.Kind == jsonc.Null, n.Is(false):
+		return false
+	case n.Kind == jsonc.String:
+		return n.Text != ""
+	case n.Kind == jsonc.Array:
+		return len(n.Elements) > 0
+	}
+	return n.Kind != jsonc.Object || len(n.Members) > 0
+}
+
 // policyProperties compares the properties with the policy, in whichever
 // notation they are.
 func policyProperties(v *rule.View) (out []rule.Finding) {
 	for _, n := range v.Org.Entries("properties", "forbid") {
 		message, hint := fmt.Sprintf("the policy forbids %s", n.Text), v.Org.At(n)+" forbids it"
 		for _, name := range append([]string{n.Text}, former[n.Text]...) {
-			if p := v.Root.Member(name); p != nil && p.Kind != jsonc.Null && !p.Is(false) {
+			if p := v.Root.Member(name); says(p) {
 				out = append(out, v.AtValue(p, message, hint))
 			}
 		}
 		for _, r := range v.Rights {
-			if slices.Contains(elsewhere[n.Text][r.Notation], r.Key) || r.Notation == rights.Label && r.Key == n.Text {
+			if r.Kind == rights.Labelled && says(r.Node.Member(n.Text)) {
+				r.Key = n.Text
+			}
+			if slices.Contains(elsewhere[n.Text][r.Notation], r.Key) || r.Kind == rights.Labelled && r.Key != "" {
 				out = append(out, rule.AtRight(r, fmt.Sprintf("%s, and %s is the same", message, r.Named()), hint))
 			}
 		}
@@ -141,7 +165,7 @@ func policyProperties(v *rule.View) (out []rule.Finding) {
 		}
 	}
 	for _, n := range v.Org.Entries("properties", "require") {
-		if p := v.Root.Member(n.Text); p == nil || p.Kind == jsonc.Null || p.Kind == jsonc.String && p.Text == "" {
+		if !says(v.Root.Member(n.Text)) {
 			out = append(out, v.AtMissing(nil, fmt.Sprintf("the policy requires %s", n.Text), v.Org.At(n)+" requires it"))
 		}
 	}

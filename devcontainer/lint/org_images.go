@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"fmt"
 	"path"
 	"strings"
 
@@ -48,14 +49,27 @@ func policyRegistries(v *rule.View) []rule.Finding {
 	for _, n := range rights.Texts(v.Root.Member("build").Member("cacheFrom")) {
 		property(cacheSource(n.Text), n)
 	}
+	if n := rights.RunOptions.Stray(v.EngineOnly("runArgs")); n != nil { // docker run's image
+		property(n.TextOr(""), n)
+	}
 	for _, a := range v.BuildArgs {
 		switch a.Flag {
 		case "build-context":
 			_, source, _ := strings.Cut(a.Value, "=")
 			property(contextImage(source), a.Node)
+			if why, where := judgeRemote(v, source); why != "" {
+				out = append(out, v.AtValue(a.Node, fmt.Sprintf("the context %s: %s", source, why), where))
+			}
 		case "cache-from", "sbom", "attest":
 			property(cacheSource(a.Value), a.Node)
 			property(field(a.Value, "generator"), a.Node)
+		}
+	}
+	if models := composeModels(v); models != nil {
+		for _, m := range models.Members {
+			if n := m.Value.Get("model"); n != nil {
+				image(n.String(), rule.ComposePlace(n))
+			}
 		}
 	}
 	for _, s := range v.ComposeServices() {
@@ -64,6 +78,14 @@ func policyRegistries(v *rule.View) []rule.Finding {
 		}
 	}
 	return out
+}
+
+// composeModels are what Compose fetches as it does images.
+func composeModels(v *rule.View) *compose.Node {
+	if v.Composed == nil {
+		return nil
+	}
+	return v.Composed.Project.Root.Get("models")
 }
 
 // namedImage is an image and where it is named.
@@ -83,7 +105,11 @@ func imagesOf(v *rule.View, b *devcontainer.Build) (out []namedImage) {
 	for _, s := range b.Needed {
 		if from, ok := s.From.Command.(*instructions.Stage); ok && s.Parent == nil {
 			start, end := s.From.Find(from.BaseName)
-			add(s.Image, start, end)
+			for _, name := range byPlatform(s.Image) {
+				if b.File.Target(name) == nil || name == s.Image {
+					add(name, start, end)
+				}
+			}
 		}
 	}
 	for _, s := range b.Sources() {
@@ -99,6 +125,19 @@ func imagesOf(v *rule.View, b *devcontainer.Build) (out []namedImage) {
 				}
 			}
 		}
+	}
+	return out
+}
+
+// byPlatform returns what the name of an image is on each usual platform, where the builder's own variables in it say the platform.
+func byPlatform(name string) (out []string) {
+	for _, arch := range []string{"amd64", "arm64"} {
+		of := strings.NewReplacer("${TARGETARCH}", arch, "$TARGETARCH", arch, "${BUILDARCH}", arch, "$BUILDARCH", arch, "${TARGETOS}", "linux",
+			"$TARGETOS", "linux", "${BUILDOS}", "linux", "$BUILDOS", "linux").Replace(name)
+		if of == name {
+			return []string{name}
+		}
+		out = append(out, of)
 	}
 	return out
 }
@@ -128,6 +167,9 @@ func serviceBuild(v *rule.View, s *compose.Service) (out []namedImage) {
 	}
 	options := dockerfile.Options{Args: map[string]string{}}
 	for _, a := range b.Get("args").Variables() {
+		if !a.Set { // the project's variable of that name
+			a.Value, a.Set = v.Composed.Project.Variable(a.Name)
+		}
 		if a.Set && !strings.Contains(a.Value, "$") {
 			options.Args[a.Name] = a.Value
 		} else {

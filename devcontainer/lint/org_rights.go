@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"path"
@@ -10,8 +11,33 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/org"
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
-	"github.com/org/claude-sandbox/internal/jsonc"
+	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
+
+// mapped are bare names of Features that the reference CLI 0.89 (updateDeprecatedFeaturesIntoOptions) takes for others.
+var mapped = map[string]string{"maven": "java", "gradle": "java", "jupyterlab": "python", "golang": "go", "common": "common-utils"}
+
+// plainFeature and plainAddress match names of Features that every tool reads in one way.
+var (
+	plainFeature = lazyregexp.New(`^(?:[A-Za-z0-9][A-Za-z0-9.-]*(?::[1-9][0-9]*)?/)?[\w.-]+(?:/[\w.-]+)*` +
+		`(?::[\w.-]+)?(?:@sha256:[0-9a-f]{64})?$`)
+	plainAddress = lazyregexp.New(`^https?://[A-Za-z0-9][A-Za-z0-9.-]*(?::[1-9][0-9]*)?(?:/[^\\\s]*)?$`)
+)
+
+// isClear reports whether every tool takes the name of a Feature for the same place.
+func isClear(name string) bool {
+	if rights.IsLocal(name) {
+		return true
+	}
+	name = org.TemplateOption.ReplaceAllString(name, "x")
+	if rights.SourceOf(name) == rights.TarballFeature {
+		_, err := url.Parse(name)
+		return err == nil && plainAddress.MatchString(name)
+	}
+	return plainFeature.MatchString(name) && !slices.Contains(strings.Split(name, "/"), "..")
+}
+
+const twoWays = "its name can be read in more than one way"
 
 // featurePlace is where a Feature comes from, in the form of an entry of
 // registries; "" for one of the repository.
@@ -24,7 +50,8 @@ func featurePlace(name string) string {
 	case rights.LegacyFeature:
 		name, _, _ := rights.SplitImage(name)
 		if !strings.Contains(name, "/") {
-			return "ghcr.io/devcontainers/features/" + strings.ToLower(name) // where the reference CLI looks
+			name = strings.ToLower(name)
+			return "ghcr.io/devcontainers/features/" + cmp.Or(mapped[name], name) // where the reference CLI looks
 		}
 		return "github.com/" + strings.ToLower(name) // a release
 	}
@@ -53,7 +80,11 @@ func policyFeatures(v *rule.View) (out []rule.Finding) {
 		matches := func(entry string) bool {
 			return namesFeature(entry, r.Name) || id != "" && strings.EqualFold(entry, id)
 		}
-		if why, where := v.Org.Judge("features", matches); why != "" {
+		why, where := v.Org.Judge("features", matches)
+		if why == "" && !isClear(r.Name) {
+			why, where = v.Org.Unclear("features", twoWays)
+		}
+		if why != "" {
 			out = append(out, v.AtFeature(r, introduced(r)+": "+why, where))
 		}
 	}
@@ -73,7 +104,11 @@ func featureRegistries(v *rule.View) (out []rule.Finding) {
 		if place == "" {
 			continue
 		}
-		if why, where := v.Org.Judge("registries", func(e string) bool { return org.RegistryMatch(e, place) }); why != "" {
+		why, where := v.Org.Judge("registries", func(e string) bool { return org.RegistryMatch(e, place) })
+		if why == "" && !isClear(r.Name) {
+			why, where = v.Org.Unclear("registries", twoWays)
+		}
+		if why != "" {
 			out = append(out, v.AtFeature(r, introduced(r)+": "+why, where))
 		}
 	}
@@ -90,8 +125,22 @@ func introduced(r rights.Right) string {
 
 // namesFeature reports whether an entry of a policy means the Feature of that name.
 func namesFeature(entry, name string) bool {
+	entry = strings.ToLower(entry)
 	full, _, _ := rights.SplitImage(name)
-	return org.RegistryMatch(entry, strings.ToLower(full)) || strings.EqualFold(entry, rights.FeatureID(name))
+	id, place := rights.FeatureID(name), featurePlace(name)
+	if !strings.Contains(name, "/") {
+		id = path.Base(place) // of the one that a bare name stands for
+	}
+	same, err := path.Match(entry, id)
+	host, _, _ := strings.Cut(entry, "/")
+	_, below, _ := strings.Cut(place, "/")
+	switch {
+	case err == nil && same, entry == rights.FeatureID(name), org.RegistryMatch(entry, strings.ToLower(full)):
+		return true
+	case !strings.Contains(entry, "/"), strings.ContainsAny(host, ".:"):
+		return place != "" && org.RegistryMatch(entry, place)
+	}
+	return below != "" && org.RegistryMatch(entry, below) // without a registry: of any
 }
 
 // brings reports whether a Feature's right is the property of devcontainer.json of that name, or a Feature has it in its metadata.
@@ -99,8 +148,7 @@ func brings(r rights.Right, property string) bool {
 	if r.Kind != rights.Installed {
 		return r.Notation == rights.Feature && r.Key == property
 	}
-	n := r.Node.Member(property)
-	return n != nil && n.Kind != jsonc.Null && !n.Is(false)
+	return says(r.Node.Member(property))
 }
 
 // policyCapabilities compares the capabilities with the policy, in whichever

@@ -144,7 +144,7 @@ func TestPolicyThroughEverySpelling(t *testing.T) {
 		{"property by Compose, off", privileged, composed, "", devcontainer.Memory{compose: "services: {s: {image: a, privileged: false}}\n"}},
 		{"property by a Feature", privileged, local, "SBX416", devcontainer.Memory{feature: `{"id": "f", "privileged": true}`}},
 		{"property by a Feature that a local one depends on", `{"properties": {"forbid": ["customizations"]}}`, local, "SBX416",
-			devcontainer.Memory{feature: `{"id": "f", "dependsOn": {"./g": {}}}`, nested: `{"id": "g", "customizations": {}}`}},
+			devcontainer.Memory{feature: `{"id": "f", "dependsOn": {"./g": {}}}`, nested: `{"id": "g", "customizations": {"vscode": {}}}`}},
 		{"property by a label", privileged, image(`"runArgs": ["--label", "devcontainer.metadata={\"privileged\": true}"]`), "SBX416", nil},
 		{"property by a label, off", privileged, image(`"runArgs": ["--label", "devcontainer.metadata={\"privileged\": false}"]`), "", nil},
 		{"property of a command in Compose", privileged, composed, "SBX416",

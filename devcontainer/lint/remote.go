@@ -33,23 +33,31 @@ func composeRemote(v *rule.View) (out []rule.Finding) {
 // remoteRegistries compares their hosts and paths with the policy's registries.
 func remoteRegistries(v *rule.View) (out []rule.Finding) {
 	eachRemote(v, func(n *compose.Node, what string) {
-		place := strings.ToLower(n.String())
-		if _, rest, ok := strings.Cut(place, "://"); ok {
-			place = rest
-		}
-		if _, rest, ok := strings.Cut(place, "@"); ok && !strings.Contains(place, "@sha256:") { // a user's name
-			place = strings.Replace(rest, ":", "/", 1)
-		}
-		place, _, _ = strings.Cut(place, "#")
-		place = strings.TrimSuffix(place, ".git")
-		if name, _, digest := rights.SplitImage(place); digest != "" || strings.HasPrefix(n.String(), "oci://") {
-			place = name
-		}
-		if why, where := v.Org.Judge("registries", func(e string) bool { return org.RegistryMatch(e, place) }); why != "" {
+		if why, where := judgeRemote(v, n.String()); why != "" {
 			out = append(out, rule.AtCompose(n, fmt.Sprintf("%s from %s: %s", what, n.String(), why), where))
 		}
 	})
 	return out
+}
+
+// judgeRemote compares the host and path of one with the policy's registries; "" for what is fetched from nowhere.
+func judgeRemote(v *rule.View, source string) (why, where string) {
+	if !remoteSource.MatchString(source) {
+		return "", ""
+	}
+	place := strings.ToLower(source)
+	if _, rest, ok := strings.Cut(place, "://"); ok {
+		place = rest
+	}
+	if _, rest, ok := strings.Cut(place, "@"); ok && !strings.Contains(place, "@sha256:") { // a user's name
+		place = strings.Replace(rest, ":", "/", 1)
+	}
+	place, _, _ = strings.Cut(place, "#")
+	place = strings.TrimSuffix(place, ".git")
+	if name, _, digest := rights.SplitImage(place); digest != "" || strings.HasPrefix(source, "oci://") {
+		place = name
+	}
+	return v.Org.Judge("registries", func(e string) bool { return org.RegistryMatch(e, place) })
 }
 
 // eachRemote visits what Compose fetches from elsewhere.

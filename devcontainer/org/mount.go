@@ -12,9 +12,11 @@ import (
 
 var (
 	// aHome matches what is mostly somebody's home folder.
-	aHome = regexp.MustCompile(`^/(?:home/[^/.][^/]*|Users/[^/.][^/]*|root)(/|$)`)
+	aHome = regexp.MustCompile(`(?i)^(?:/(?:var/)?home/[^/.][^/]*|(?:/mnt/[a-z]|/[a-z]|[a-z]:)?/Users/[^/.][^/]*|/root)(/|$)`)
 	// homes are folders that hold home folders.
-	homes = regexp.MustCompile(`^/(?:home|Users|root)?$`)
+	homes = regexp.MustCompile(`(?i)^/(?:home|var/home|Users|root)?$`)
+	// seenAs matches folders through which the host's own are seen: of macOS and Docker Desktop.
+	seenAs = regexp.MustCompile(`(?i)^(?:/System/Volumes/Data|/host_mnt|/private)(/.*|$)`)
 	// anywhere matches names of the kernel that lead to other folders.
 	anywhere = regexp.MustCompile(`^/(?:proc/[^/]+/(?:task/[^/]+/)?(?:root|cwd|fd)|dev/fd)(?:/|$)`)
 	// toVariable matches up to the last variable of a source.
@@ -25,11 +27,11 @@ var (
 // the way from the top of the project's folders to a source that is relative to them, and leads out; "" for any other.
 //
 // An entry forbids what lies below it, too, a folder that holds it, and each way to it behind a variable or out of the project, wherever
-// the project is. It does not forbid the folder that the project lies in, which many mount, nor a source that is a variable and nothing
-// else: its value is up to whoever sets it.
+// the project is. Only ".." forbids the folder that the project lies in, which many mount, and no entry a source that is a variable and
+// nothing else: its value is up to whoever sets it.
 func (o *Policy) Mount(source, climb string) (why, where string) {
 	from := rights.Origin(source)
-	name := source
+	name := strings.ReplaceAll(source, `\`, "/")
 	switch from.Base {
 	case "/":
 		name = path.Join("/", from.Path)
@@ -46,18 +48,28 @@ func (o *Policy) Mount(source, climb string) (why, where string) {
 		names = []string{path.Join("/home", from.Path[len(".."):]), path.Join("/", from.Path)}
 	}
 	for _, name := range names {
+		if m := seenAs.FindStringSubmatch(name); m != nil {
+			names = append(names, path.Join("/", m[1]))
+		}
+	}
+	for _, name := range names {
 		if aHome.MatchString(name) {
 			names = append(names, aHome.ReplaceAllString(name, "~$1"))
 		}
 	}
+	for i := range names {
+		names[i] = strings.ToLower(names[i]) // as some systems do
+	}
 	forbids := func(entry string) bool {
-		entry = run(entry)
+		entry = strings.ToLower(run(entry))
 		switch {
+		case entry == "..":
+			return climb != ""
 		case varies:
-			rest := toVariable.ReplaceAllString(from.Path, "")
+			rest := strings.ToLower(toVariable.ReplaceAllString(from.Path, ""))
 			return (rest != "" || toVariable.FindString(source) != source || from.Base == "/") && reaches(path.Join(".", rest), entry)
 		case climb != "":
-			return climb != ".." && reaches(climb, entry)
+			return climb != ".." && reaches(strings.ToLower(climb), entry)
 		}
 		entries := []string{entry}
 		if aHome.MatchString(entry) {
@@ -68,7 +80,12 @@ func (o *Policy) Mount(source, climb string) (why, where string) {
 				slices.ContainsFunc(entries, func(entry string) bool { return PathMatch(entry, name) || holds(name, entry) })
 		})
 	}
-	return o.judge("mounts", forbids, func(e string) bool { return !varies && !leaves && PathMatch(e, name) })
+	return o.judge("mounts", forbids, func(e string) bool {
+		if e == ".." {
+			return climb == ".."
+		}
+		return !varies && !leaves && PathMatch(run(e), name)
+	})
 }
 
 // run names the folders of running programs and of locks in one of their two ways.

@@ -24,7 +24,7 @@ import (
 //	features      Features, by id without version or by its last part
 //	capabilities  what capAdd, runArgs and cap_add add
 //	extensions    of VS Code, PUBLISHER.NAME
-//	mounts        sources on the host: /PATH, ~/PATH
+//	mounts        sources on the host: /PATH, ~/PATH, and .. for the folder that the project lies in
 //	properties    top-level names of devcontainer.json
 //	rules         rules of validate that nothing in a project switches off or lowers
 //
@@ -49,33 +49,98 @@ func Parse(file string, src []byte) (*Policy, []diag.Finding) {
 	return policy, findings
 }
 
-// unknown reports entries that name what does not exist: they would never be found, which looks like a clean run.
+// unknown reports entries that name what does not exist, or that nothing can match: they would never be found, which looks like a clean
+// run.
 func (o *Policy) unknown() (findings []diag.Finding) {
-	known := []struct {
-		part, what string
-		is         func(string) bool
-		suggest    func(string) string
+	for _, part := range []struct {
+		name  string
+		check func(entry string) (message, hint string)
 	}{
-		{"properties", "property", schema.IsProperty, schema.Known},
-		{"capabilities", "capability", func(name string) bool { return slices.Contains(capabilities, rights.CapabilityName(name)) },
-			func(name string) string { return diag.Suggest(rights.CapabilityName(name), capabilities) }},
-	}
-	for _, k := range known {
+		{"registries", func(entry string) (string, string) { return idlePlace(entry, false) }},
+		{"features", func(entry string) (string, string) { return idlePlace(entry, true) }},
+		{"extensions", idleExtension}, {"mounts", idleFolder},
+		{"properties", func(name string) (string, string) {
+			return missing(name, "property", schema.IsProperty(name), schema.Known(name))
+		}},
+		{"capabilities", func(name string) (string, string) {
+			name = rights.CapabilityName(name)
+			return missing(name, "capability", slices.Contains(capabilities, name), diag.Suggest(name, capabilities))
+		}},
+	} {
 		for _, list := range []string{"allow", "forbid", "require"} {
-			for _, n := range o.Entries(k.part, list) {
-				if k.is(n.Text) {
-					continue
+			for _, n := range o.Entries(part.name, list) {
+				message, hint := part.check(n.Text)
+				if _, err := path.Match(n.Text, ""); message == "" && err != nil {
+					message, hint = fmt.Sprintf("%q matches nothing: a bracket is open", n.Text), "* is the sign that stands for any"
 				}
-				f := diag.Finding{Rule: "SBX203", Severity: diag.SeverityError, Pointer: n.Pointer,
-					Message: fmt.Sprintf("there is no %s %q", k.what, n.Text)}
-				if best := k.suggest(n.Text); best != "" {
-					f.Hint = fmt.Sprintf("did you mean %q?", best)
+				if message != "" {
+					f := diag.Finding{Rule: "SBX203", Severity: diag.SeverityError, Pointer: n.Pointer, Message: message, Hint: hint}
+					findings = append(findings, o.doc.Finding(n.Start, n.End, f))
 				}
-				findings = append(findings, o.doc.Finding(n.Start, n.End, f))
 			}
 		}
 	}
 	return findings
+}
+
+// missing says that something does not exist, unless it is known.
+func missing(name, what string, known bool, best string) (message, hint string) {
+	if known {
+		return "", ""
+	}
+	if best != "" {
+		hint = fmt.Sprintf("did you mean %q?", best)
+	}
+	return fmt.Sprintf("there is no %s %q", what, name), hint
+}
+
+// idlePlace says why an entry of registries or features matches nothing, "" when it may match. One part alone is a host, or a Feature.
+func idlePlace(entry string, feature bool) (message, hint string) {
+	bare := strings.TrimSpace(entry)
+	if _, rest, ok := strings.Cut(bare, "://"); ok {
+		bare = rest
+	}
+	parts := slices.DeleteFunc(strings.Split(bare, "/"), func(part string) bool { return part == "" })
+	if last := len(parts) - 1; last > 0 || last == 0 && feature {
+		parts[last], _, _ = rights.SplitImage(parts[last])
+	}
+	if bare = strings.Join(parts, "/"); bare == strings.Trim(entry, "/") && bare != "" {
+		return "", ""
+	}
+	return fmt.Sprintf("%q matches nothing: an entry has neither scheme, version nor blanks", entry), fmt.Sprintf("write %q", bare)
+}
+
+var extension = regexp.MustCompile(`^[^.\s/@-][^.\s/@]*\.[^\s/@]+$`)
+
+// idleExtension does it for extensions.
+func idleExtension(entry string) (message, hint string) {
+	switch {
+	case entry == "*" || extension.MatchString(entry):
+		return "", ""
+	case strings.ContainsAny(entry, ".@ /-"):
+		hint = "write PUBLISHER.NAME without a version; * stands for any"
+	default:
+		hint = fmt.Sprintf("write %q for all of a publisher", entry+".*")
+	}
+	return fmt.Sprintf("%q matches nothing: an extension is PUBLISHER.NAME", entry), hint
+}
+
+var homeVariable = regexp.MustCompile(`^\$(?:HOME|\{(?:(?:localEnv|env):)?HOME\})`)
+
+// idleFolder does it for mounts.
+func idleFolder(entry string) (message, hint string) {
+	absolute := strings.HasPrefix(entry, "/") || entry == "~" || strings.HasPrefix(entry, "~/")
+	switch {
+	case entry == "..":
+		return "", ""
+	case absolute && !strings.Contains(entry, "$") && strings.TrimSpace(entry) == entry:
+		return "", ""
+	case homeVariable.MatchString(entry):
+		hint = fmt.Sprintf("write %q", homeVariable.ReplaceAllString(entry, "~"))
+	default:
+		hint = "begin with / or ~/; variables and blanks around it do not belong there"
+	}
+	return fmt.Sprintf("%q matches nothing: it is neither /PATH nor ~/PATH", entry), hint
 }
 
 // capabilities are those of Linux (capabilities(7)), and the word for all of them.
@@ -142,10 +207,13 @@ func (o *Policy) Judge(part string, match func(entry string) bool) (why, where s
 	return o.judge(part, match, match)
 }
 
+// forbidden begins why something may not be there that an entry names.
+const forbidden = "the policy forbids "
+
 func (o *Policy) judge(part string, forbids, allows func(entry string) bool) (why, where string) {
 	for _, n := range o.Entries(part, "forbid") {
 		if forbids(n.Text) {
-			return fmt.Sprintf("the policy forbids %s", n.Text), o.At(n) + " forbids it"
+			return forbidden + n.Text, o.At(n) + " forbids it"
 		}
 	}
 	if o == nil {
@@ -166,15 +234,21 @@ func (o *Policy) judge(part string, forbids, allows func(entry string) bool) (wh
 // dockerHub are the hosts that are one registry.
 var dockerHub = []string{"index.docker.io", "registry-1.docker.io", "registry.hub.docker.com"}
 
+// secure matches the port that HTTPS has without a word.
+var secure = regexp.MustCompile(`:0*443$`)
+
 // oneHost writes a registry in one of its ways.
 func oneHost(name string) string {
 	host, rest, slash := strings.Cut(name, "/")
-	host = strings.TrimSuffix(strings.TrimSuffix(host, ":443"), ".")
+	host = strings.TrimSuffix(secure.ReplaceAllString(host, ""), ".")
 	if slices.Contains(dockerHub, host) {
 		host = "docker.io"
 	}
 	if !slash {
 		return host
+	}
+	if below, ok := strings.CutPrefix(rest, "devcontainers-contrib"); ok && (below == "" || below[0] == '/') {
+		rest = "devcontainers-extra" + below // where the reference CLI goes for it
 	}
 	return host + "/" + rest
 }
@@ -226,29 +300,28 @@ func imagePlace(name string) string {
 	return full
 }
 
-// templateOption matches an option of a Template, which is judged with each of its values.
-var templateOption = regexp.MustCompile(`\$\{templateOption:\s*\w+\s*\}`)
+// TemplateOption matches an option of a Template, which is judged with each of its values.
+var TemplateOption = regexp.MustCompile(`\$\{templateOption:\s*\w+\s*\}`)
 
 // Image judges one image by its name: "" or why it is refused. A name that depends on
 // a variable can be anything, which a list of what is allowed does not allow; what stands
 // before the variable may be forbidden.
 func (o *Policy) Image(name string) (why, where string) {
 	switch {
-	case name == "" || name == "scratch" || templateOption.MatchString(name):
+	case name == "" || name == "scratch" || TemplateOption.MatchString(name):
 		return "", ""
 	case strings.Contains(name, "$"):
-		if before, _, _ := strings.Cut(name, "$"); strings.Contains(before, "/") {
-			for _, n := range o.Entries("registries", "forbid") {
-				if RegistryMatch(n.Text, imagePlace(before+"_")) {
-					return fmt.Sprintf("the image %s: the policy forbids %s", name, n.Text), o.At(n) + " forbids it"
-				}
-			}
+		before, _, _ := strings.Cut(name, "$")
+		first, _, tag := strings.Cut(before, ":")
+		certain := strings.Contains(before, "/") || tag && !strings.Contains(first, ".") // else it may become a host
+		known := func(e string) bool { return certain && RegistryMatch(e, imagePlace(before+"_")) }
+		switch why, where = o.Judge("registries", known); {
+		case why != "" && strings.HasPrefix(why, forbidden):
+			return fmt.Sprintf("the image %s: %s", name, why), where
+		case why != "":
+			return fmt.Sprintf("the image %s depends on a variable, so it may come from anywhere", name), where
 		}
-		allow := o.doc.Root.Member("registries").Member("allow")
-		if allow == nil {
-			return "", ""
-		}
-		return fmt.Sprintf("the image %s depends on a variable, so it may come from anywhere", name), o.At(allow) + " lists what is allowed"
+		return "", ""
 	}
 	full := imagePlace(name)
 	if why, where = o.Judge("registries", func(e string) bool { return RegistryMatch(e, full) }); why != "" {

@@ -55,6 +55,26 @@ func TestParseNamesWhatDoesNotExist(t *testing.T) {
 		`{"capabilities": {"allow": ["*"]}}`:                       `p:1:29 there is no capability "*": `,
 		`{"capabilities": {"allow": ["ALL", "cap_net_raw", "CAP_SYS_ADMIN", "Bpf"]}, "properties": {"forbid": ["dockerComposeFile", "runArgs",
 			"customizations", "initializeCommand", "build", "features", "secrets", "hostRequirements", "appPort"]}}`: "",
+		`{"registries": {"allow": ["https://ghcr.io/acme"]}}`: `p:1:27 "https://ghcr.io/acme" matches nothing: an entry has neither scheme, ` +
+			`version nor blanks: write "ghcr.io/acme"`,
+		`{"registries": {"allow": ["ghcr.io/acme/", "localhost:5000", "*.io", "ghcr.io/*/x", "r.io:5000/a", "evil"]}}`: "",
+		`{"registries": {"allow": ["ghcr.io//a/b:1"]}}`: `p:1:27 "ghcr.io//a/b:1" matches nothing: an entry has neither scheme, ` +
+			`version nor blanks: write "ghcr.io/a/b"`,
+		`{"features": {"forbid": ["docker-in-docker:2"]}}`: `p:1:26 "docker-in-docker:2" matches nothing: an entry has neither scheme, ` +
+			`version nor blanks: write "docker-in-docker"`,
+		`{"features": {"forbid": ["docker-*", "./f", "ghcr.io/acme/*", "devcontainers/features/go"]}}`: "",
+		`{"extensions": {"forbid": ["evil"]}}`: `p:1:28 "evil" matches nothing: an extension is PUBLISHER.NAME: ` +
+			`write "evil.*" for all of a publisher`,
+		`{"extensions": {"forbid": ["evil.tool@1.2"]}}`: `p:1:28 "evil.tool@1.2" matches nothing: an extension is PUBLISHER.NAME: ` +
+			`write PUBLISHER.NAME without a version; * stands for any`,
+		`{"extensions": {"forbid": ["*", "*.*", "evil.*", "ms-python.python", "a.b.c"]}}`: "",
+		`{"extensions": {"forbid": ["a.[b"]}}`: `p:1:28 "a.[b" matches nothing: a bracket is open: ` +
+			`* is the sign that stands for any`,
+		`{"mounts": {"forbid": ["${localEnv:HOME}/.ssh"]}}`: `p:1:24 "${localEnv:HOME}/.ssh" matches nothing: it is neither /PATH nor ~/PATH: ` +
+			`write "~/.ssh"`,
+		`{"mounts": {"forbid": ["etc"]}}`: `p:1:24 "etc" matches nothing: it is neither /PATH nor ~/PATH: ` +
+			`begin with / or ~/; variables and blanks around it do not belong there`,
+		`{"mounts": {"forbid": ["/", "~", "/etc/", "~/.ssh/*"]}}`: "",
 	} {
 		policy, findings := org.Parse("p", []byte(text))
 		got := ""

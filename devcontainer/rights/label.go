@@ -67,6 +67,7 @@ func (l *lister) label(text string, at Place) {
 	}
 	for _, n := range append([]*jsonc.Node{doc.Root}, doc.Root.Elements...) {
 		if n.Kind == jsonc.Object {
+			l.add(Right{Kind: Labelled, Node: n, Notation: Label, Place: at})
 			l.metadata(doc, n, Right{Notation: Label, Place: at})
 		}
 	}

@@ -211,6 +211,8 @@ func (o CommandOptions) parse(list *jsonc.Node) (out []Arg, stray *jsonc.Node) {
 			return all[i].TextOr("")
 		}
 		switch {
+		case word == "--" && i+1 < len(all):
+			return out, all[i+1]
 		case word == "--":
 			return out, nil
 		case strings.HasPrefix(word, "--"):

@@ -44,6 +44,7 @@ const (
 	Init                    // a process of the engine's is the first one, and starts the entrypoint
 	Installed               // Name: a Feature; Value: the one that depends on it, or ""; Node: its metadata, or nil
 	Image                   // Value: the image that the container is made from; none where one is built
+	Labelled                // Node: an object of properties in a label's metadata
 )
 
 // Notation is where a right is written.

@@ -121,7 +121,8 @@ func TestList(t *testing.T) {
 				"compose.yaml": "services:\n  app: {entrypoint: [b, c], command: 'd \"e f\"'}\n  db: {command: g, entrypoint: null}\n"}, []string{
 				`23 remoteUser me @ "me"`, `24 entrypoint a @ "--entrypoint"`, `24 entrypoint b c @ [b, c]`, `25 command d e f @ 'd "e f"'`,
 				`25 command g (next) @ g`,
-				`27 features ./a by ./a @ "./a"`, `24 entrypoint /f --x by ./a @ "/f --x"`, `23 remoteUser root @ "--label"`,
+				`27 features ./a by ./a @ "./a"`, `24 entrypoint /f --x by ./a @ "/f --x"`, `29  @ "--label"`,
+				`23 remoteUser root @ "--label"`,
 				`24 entrypoint l @ "--label"`}},
 		{"of the wrong type",
 			`{"privileged": {}, "capAdd": {"a": 1}, "mounts": [1, null], "containerEnv": ["A"], "features": ["x"], "appPort": {}, ` +

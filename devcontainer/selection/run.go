@@ -94,9 +94,9 @@ func heldByAny() (ids []string) {
 	return ids
 }
 
-// unsure are further rules about what the tools may take otherwise than the policy was compared with: defaults that they cut, and what
-// Compose refuses or merges.
-var unsure = []string{"SBX305", "SBX316"}
+// unsure are further rules about what the tools may take otherwise than the policy was compared with: defaults that they cut, what
+// Compose refuses or merges, and lines that the reference CLI alone takes for FROM.
+var unsure = []string{"SBX305", "SBX316", "SBX711"}
 
 // Holds reports whether the policy holds a rule.
 func (r *Run) Holds(id string) bool {
