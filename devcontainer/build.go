@@ -161,9 +161,12 @@ type source struct {
 }
 
 // Sources returns the images that COPY --from and RUN --mount=from= name.
-func (b *Build) Sources() []source {
+func (b *Build) Sources() []source { return b.SourcesOf(b.Instructions()) }
+
+// SourcesOf does it for some instructions of the file.
+func (b *Build) SourcesOf(all []*dockerfile.Instruction) []source {
 	var out []source
-	for _, i := range b.Instructions() {
+	for _, i := range all {
 		for _, from := range i.Sources() {
 			if b.File.StageOf(i, from) != nil || b.File.Target(from) != nil || strings.Contains(from, "$") || from == "scratch" {
 				continue

@@ -1,6 +1,7 @@
 package baseimage
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/org/claude-sandbox/internal/diag"
 	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
@@ -406,13 +408,31 @@ var otherNames = map[string]string{"node": "javascript-node", "nodejs": "javascr
 // Misnamed returns the name of the image for dev containers that was probably meant by one that Microsoft does not publish, or "".
 func Misnamed(image string) string {
 	const registry = "mcr.microsoft.com/devcontainers/"
-	name, ok := strings.CutPrefix(image, registry)
-	name, _, _ = strings.Cut(name, ":")
-	if !ok || otherNames[name] == "" {
-		return ""
+	image, _, _ = strings.Cut(image, "@")
+	full, tag, _ := strings.Cut(image, ":")
+	if tag != "" {
+		tag = ":" + tag
 	}
-	return registry + otherNames[name]
+	if name, ok := strings.CutPrefix(full, "mcr.microsoft.com/devcontainer/"); ok {
+		return registry + cmp.Or(otherNames[name], name+tag)
+	}
+	name, ok := strings.CutPrefix(full, registry)
+	switch near := diag.Suggest(name, published); {
+	case !ok || slices.Contains(published, name):
+		return ""
+	case otherNames[name] != "":
+		return registry + otherNames[name]
+	case near != "":
+		return registry + near + tag
+	}
+	return ""
 }
+
+// published are the images that Microsoft publishes for dev containers (devcontainers/images, November 2026), also older ones.
+var published = strings.Fields("anaconda anaconda-postgres base cpp cpp-mariadb dotnet dotnet-mssql dotnet-postgres go go-postgres java java-8 " +
+	"java-postgres javascript-node javascript-node-mongo javascript-node-postgres jekyll miniconda miniconda- " +
+	"postgres php php-mariadb python python-postgres ruby ruby-rails-postgres rust rust-postgres typescript-node " +
+	"universal")
 
 // forDevContainers are Microsoft's images. Their Alpine is one variant of base. The repository that was read does not make
 // the older ones.

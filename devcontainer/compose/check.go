@@ -118,7 +118,7 @@ func (p *checker) volumes(s *Service) {
 		if item.Kind == Scalar {
 			at = item
 			ok := false
-			if name, _, ok = strings.Cut(item.Text, ":"); !ok || len(name) == 1 && strings.HasPrefix(item.Text[1:], `:\`) {
+			if name, _, ok = strings.Cut(item.Text, ":"); !ok || name != "" && isDrive(item.Text) {
 				continue // anonymous, or a drive of Windows
 			}
 		} else if t := item.Get("type").String(); t != "volume" && t != "" {

@@ -94,6 +94,11 @@ func (n *Node) String() string {
 	return n.Text
 }
 
+// Varies reports whether a scalar is written with a variable.
+func (n *Node) Varies() bool {
+	return n != nil && n.Kind == Scalar && bytes.ContainsRune(n.Doc.Src[n.Start:n.End], '$')
+}
+
 // True reports whether n is a scalar that YAML or Compose takes for true.
 func (n *Node) True() bool {
 	switch strings.ToLower(n.String()) {

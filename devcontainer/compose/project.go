@@ -26,6 +26,8 @@ type Project struct {
 	// Unread are files that include and extends name and that cannot be read, at
 	// the place that names them.
 	Unread []Unread
+	// Chosen are the places that name a further file by a variable: another host may have another one.
+	Chosen []Problem
 
 	work     *budget.Budget
 	env      variables // of the project's files
@@ -39,6 +41,7 @@ type Project struct {
 type Unread struct {
 	Problem
 	Name  string
+	Text  string // as the file has it
 	Cause Cause
 }
 
@@ -224,7 +227,10 @@ func (l *loader) document(name, dir string, at *Node) *jsonc.Document {
 	remote := strings.Contains(name, "://") || strings.HasPrefix(name, "git@")
 	say := func(cause Cause, format string, args ...any) {
 		problem := Problem{at.Doc, at.Start, at.End, fmt.Sprintf(format, args...)}
-		l.project.Unread = append(l.project.Unread, Unread{problem, path.Join(dir, name), cause})
+		l.project.Unread = append(l.project.Unread, Unread{problem, path.Join(dir, name), name, cause})
+	}
+	if at.Varies() {
+		l.project.Chosen = append(l.project.Chosen, Problem{at.Doc, at.Start, at.End, name + " is chosen by a variable"})
 	}
 	switch {
 	case l.read == nil:

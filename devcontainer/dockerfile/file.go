@@ -116,7 +116,19 @@ func (i *Instruction) Script() (text string, start int) { return i.script, i.scr
 type Document struct {
 	Name       string // that ends it
 	Text       string
-	Start, End int // offsets of the text
+	Start, End int  // offsets of the text
+	Quoted     bool // its first word: nothing in it is replaced
+}
+
+// Literal reports whether the builder takes what stands at an offset of the instruction as it is: in a here-document of COPY or ADD whose
+// first word is in quotes.
+func (i *Instruction) Literal(at int) bool {
+	for _, d := range i.Documents {
+		if d.Quoted && i.Name != "RUN" && d.Start <= i.Start+at && i.Start+at < d.End {
+			return true
+		}
+	}
+	return false
 }
 
 // Find returns the place of text within the instruction, or of its first line.

@@ -35,7 +35,7 @@ func place(i *Instruction, node *parser.Node, doc *jsonc.Document, src string) {
 	line := node.EndLine - count + 1
 	for _, d := range node.Heredocs {
 		n := strings.Count(d.Content, "\n")
-		held := Document{Name: d.Name, Text: d.Content, Start: doc.LineStart(line), End: doc.LineStart(line + n)}
+		held := Document{Name: d.Name, Text: d.Content, Quoted: !d.Expand, Start: doc.LineStart(line), End: doc.LineStart(line + n)}
 		line += n + 1
 		i.Documents = append(i.Documents, held)
 	}

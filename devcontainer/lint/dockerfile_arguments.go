@@ -106,7 +106,7 @@ func undeclaredInStage(v *rule.View, s *dockerfile.Stage, before map[string]bool
 		}
 		for _, m := range argumentName.FindAllStringSubmatchIndex(i.Source(), -1) {
 			name := i.Source()[m[2]:m[3]]
-			escaped := m[0] > 0 && i.Source()[m[0]-1] == '\\'
+			escaped := m[0] > 0 && i.Source()[m[0]-1] == '\\' || i.Literal(m[0])
 			ofOther := !before[name] && elsewhere[name] != nil && !setByImages.MatchString(name)
 			lost := (before[name] || ofOther) && !own[name] && !inherited(s, name, stages)
 			if !lost || said[name] || m[4] >= 0 || escaped || !comparing.Spend(len(i.Source())) {

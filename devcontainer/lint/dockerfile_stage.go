@@ -91,7 +91,7 @@ func emptyHomes(v *rule.View) (out []rule.Finding) {
 			if i.Stage == s && slices.Contains([]string{"ENV", "WORKDIR", "COPY", "ADD", "VOLUME"}, i.Name) {
 				for _, m := range argumentName.FindAllStringSubmatchIndex(i.Source(), -1) {
 					namesHome := i.Source()[m[2]:m[3]] == "HOME" && m[4] < 0
-					escaped := m[0] > 0 && i.Source()[m[0]-1] == '\\'
+					escaped := m[0] > 0 && i.Source()[m[0]-1] == '\\' || i.Literal(m[0])
 					if namesHome && !escaped && image.Official() && !set["HOME"] {
 						out = append(out, v.AtDockerfile(i.Start+m[0], i.Start+m[1], fmt.Sprintf("HOME is empty here: %s sets no such variable",
 							s.Base().Image),

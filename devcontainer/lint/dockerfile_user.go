@@ -115,7 +115,10 @@ func userMissing(v *rule.View) (out []rule.Finding) {
 		}
 		return fmt.Sprintf("create it: RUN useradd --create-home %s", name)
 	}
-	if n := v.NamedUser(); n != nil && !rights.Variable.MatchString(n.Text) && !has(n.Text) && !featuresMake(v, n.Text) {
+	for _, n := range []*jsonc.Node{v.NamedUser(), firstUser(v)} {
+		if n == nil || rights.Variable.MatchString(n.Text) || has(n.Text) || featuresMake(v, n.Text) {
+			continue
+		}
 		out = append(out, v.AtValue(n, fmt.Sprintf("%s has no user %q, and the Dockerfile does not create it", base.Image, n.Text),
 			hint(n.Text)).Offering(otherUser(v, n, image.User)))
 		return
@@ -180,6 +183,14 @@ func officialFeature(id string) string {
 	return name
 }
 
+// firstUser is the user of the container's first process as the configuration names it, nil without one.
+func firstUser(v *rule.View) *jsonc.Node {
+	if n := v.Root.Member("containerUser"); n != nil && n.Kind == jsonc.String {
+		return n
+	}
+	return nil
+}
+
 // imageUserMissing reports the user of a configuration, or of its service, that takes a known image as it is.
 func imageUserMissing(v *rule.View) []rule.Finding {
 	image := v.BaseImage()
@@ -214,6 +225,9 @@ func imageUserMissing(v *rule.View) []rule.Finding {
 		f := v.AtValue(n, fmt.Sprintf("%s has no group docker, so the engine refuses this user", image), "leave the group out")
 		f.Severity = severity
 		return []rule.Finding{f}
+	}
+	if own := firstUser(v); own != nil && (n == nil || has(n.Text)) {
+		n = own
 	}
 	if n == nil || has(n.Text) {
 		return nil

@@ -3,6 +3,7 @@ package lint
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/org/claude-sandbox/devcontainer/compose"
@@ -67,8 +68,12 @@ func forwardedAlone(v *rule.View) (out []rule.Finding) {
 		if m == nil || m[1] == "localhost" || strings.Contains(m[1], ".") {
 			continue
 		}
+		hint := "a port of this container is a number from 1 to 65535"
+		if port, err := strconv.Atoi(strings.TrimPrefix(n.Text, m[1]+":")); err == nil && port >= 1 && port <= 65535 {
+			hint = fmt.Sprintf("write %d for a port of this container", port)
+		}
 		out = append(out, v.AtValue(n, fmt.Sprintf("nothing is called %q: without Compose there is one container, on a network of its own", m[1]),
-			"write "+strings.TrimPrefix(n.Text, m[1]+":")+" for a port of this container"))
+			hint))
 	}
 	return out
 }

@@ -234,6 +234,8 @@ func scriptFails(v *rule.View, folder, name string, cmd *shell.Command, byPath, 
 	first := scriptLineOf(v, full)
 	executable, known := devcontainer.Executable(v.Tree, full)
 	switch {
+	case first.unread && cmd.Is("bash") && path.Base(name) == name && path.Ext(name) == "": // which bash then looks for in PATH
+		return rule.Finding{}
 	case first.unread:
 		parent := path.Dir(full)
 		if !isMissing(v, full) && (path.Base(parent) != ".devcontainer" || !isMissing(v, parent)) { // which no build makes
@@ -278,7 +280,8 @@ var ofSources = lazyregexp.New(`^\.?(scripts?|tools?|hack|devops|ci|github|setup
 // name, or in another folder of the project or of .devcontainer; "" for none.
 func scriptElsewhere(v *rule.View, folder, name string) string {
 	base, parent := path.Base(name), path.Dir(name)
-	if best := nearest(base, v.Tree.List(path.Join(folder, parent))); best != "" {
+	best := nearest(base, v.Tree.List(path.Join(folder, parent)))
+	if best != "" && v.Tree.Kind(path.Join(folder, parent, best)) == devcontainer.File {
 		return path.Join(parent, best)
 	}
 	return rule.Once(v, "files near "+folder, func(v *rule.View) map[string]string { return filesNear(v, folder) })[base]

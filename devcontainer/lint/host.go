@@ -161,10 +161,12 @@ func unconfined(v *rule.View) (out []rule.Finding) {
 }
 
 // confined says how to do without each of these options.
-var confined = map[string]string{"seccomp": "remove it; a debugger works under the default profile",
+var confined = map[string]string{
+	"seccomp":     "remove it; gdb and Delve work under the default profile, and LLDB with: settings set target.disable-aslr false",
 	"apparmor":    "remove it, or name a profile that allows what is needed: apparmor=NAME",
 	"label":       "remove it; if SELinux closes a mounted folder, write :z behind the mount, or :Z when one container uses it",
-	"systempaths": "remove it; only containers within the container need it"}
+	"systempaths": "remove it; only containers within the container need it",
+}
 
 // switchesOff reports whether a security option takes confinement away.
 func switchesOff(option string) bool {

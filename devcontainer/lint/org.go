@@ -43,6 +43,13 @@ func policyMounts(v *rule.View) (out []rule.Finding) {
 			out = append(out, v.PolicyFinding(r, fmt.Sprintf("the mount of %s: %s", cmp.Or(m.Source, m.Target), why), where))
 		}
 	}
+	for _, r := range v.Of(rights.VolumesFrom) {
+		if name, _, other := strings.Cut(r.Value, ":"); r.Notation == rights.Option || other && name == "container" {
+			if why, where := v.Org.Unclear("mounts", "what another container has mounted is not known"); why != "" {
+				out = append(out, rule.AtRight(r, r.Written()+": "+why, where))
+			}
+		}
+	}
 	for _, a := range v.RunArgs {
 		if a.Flag != "cidfile" {
 			continue
@@ -70,6 +77,9 @@ func composeFolder(v *rule.View) string {
 // glued matches a way that starts with the name of a folder and more letters of its name.
 var glued = lazyregexp.New(`^(\$\{[^}]*\}|\$\w+|~)[^/\\]`)
 
+// drive matches a way that starts with a drive of Windows.
+var drive = lazyregexp.New(`^[A-Za-z]:[\\/]`)
+
 // policyFolder judges a file or folder of the host by its name; from is the folder in the tree that relative names start in, "" when it is
 // not one of the tree's.
 func policyFolder(v *rule.View, name, from string) (why, where string) {
@@ -91,7 +101,12 @@ func policyFolder(v *rule.View, name, from string) (why, where string) {
 func inProject(v *rule.View, name, from string) (climb, full string) {
 	at := rights.Origin(name)
 	working, inWorking := strings.CutPrefix(at.Path, "${PWD}") // where Compose is called: mostly in the project's folder
+	if short, ok := strings.CutPrefix(at.Path, "$PWD"); ok && (short == "" || short[0] == '/') {
+		working, inWorking = short, true
+	}
 	switch {
+	case drive.MatchString(name):
+		return "", ""
 	case inWorking && from != "" && !strings.Contains(working, "$"):
 		full = path.Join(cmp.Or(v.Home, "."), working)
 	case strings.Contains(at.Path, "$"):
@@ -153,7 +168,11 @@ func policyProperties(v *rule.View) (out []rule.Finding) {
 				r.Key = n.Text
 			}
 			if slices.Contains(elsewhere[n.Text][r.Notation], r.Key) || r.Kind == rights.Labelled && r.Key != "" {
-				out = append(out, rule.AtRight(r, fmt.Sprintf("%s, and %s is the same", message, r.Named()), hint))
+				same := fmt.Sprintf("%s, and %s is the same", message, r.Named())
+				if r.Service != nil && r.Key == n.Text {
+					same = fmt.Sprintf("%s, and the service %s has it", message, r.Service.Name)
+				}
+				out = append(out, rule.AtRight(r, same, hint))
 			}
 		}
 		from := -1 // where the last Feature stands that brings it: it may bring it twice

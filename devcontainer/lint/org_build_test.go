@@ -103,7 +103,7 @@ func TestAttackImagesOfBuilds(t *testing.T) {
 		next("{context: .}, image: evil.io/x"):                                   "",
 		next("{context: .}, image: evil.io/x, pull_policy: always"):              "SBX606",
 		next("{context: /}"):       "SBX109 SBX415",
-		"build: {context: '${X}'}": "",
+		"build: {context: '${X}'}": "SBX109",
 		"label_file: l":            "SBX109",
 		"build: {context: ., args: {BUILDKIT_SYNTAX: evil.io/x}}":                         "SBX606",
 		"build: {dockerfile_inline: \"ARG I=b\\nFROM $I\\n\", args: {I: evil.io/x}}":      "SBX606",

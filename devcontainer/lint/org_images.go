@@ -1,11 +1,9 @@
 package lint
 
 import (
-	"fmt"
 	"path"
+	"slices"
 	"strings"
-
-	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 
 	"github.com/org/claude-sandbox/devcontainer"
 	"github.com/org/claude-sandbox/devcontainer/compose"
@@ -13,7 +11,6 @@ import (
 	"github.com/org/claude-sandbox/devcontainer/rights"
 	"github.com/org/claude-sandbox/devcontainer/rule"
 	"github.com/org/claude-sandbox/internal/jsonc"
-	"github.com/org/claude-sandbox/internal/lazyregexp"
 )
 
 // policyRegistries compares where everything comes from with the policy: every
@@ -24,68 +21,97 @@ func policyRegistries(v *rule.View) []rule.Finding {
 		return nil
 	}
 	out := append(featureRegistries(v), remoteRegistries(v)...)
-	image := func(name string, at rights.Place) {
-		if message, hint := v.Org.Image(name); message != "" {
-			out = append(out, rule.Finding{Place: at, Message: message, Hint: hint})
+	for _, i := range slices.Concat(containerImages(v), buildImages(v), composeImages(v)) {
+		if message, hint := v.Org.Image(i.name); message != "" {
+			out = append(out, rule.Finding{Place: i.at, Message: message, Hint: hint})
 		}
 	}
-	property := func(name string, n *jsonc.Node) {
-		image(name, rights.Place{Doc: v.Config, Start: n.Start, End: n.End, Pointer: n.Pointer})
+	return out
+}
+
+// containerImages returns what containers are made from and have mounted.
+func containerImages(v *rule.View) (out []namedImage) {
+	built := map[string]bool{} // by a service, so that Compose pulls them for no other one
+	for _, s := range v.ComposeServices() {
+		if _, _, _, builds := s.Build(); builds && !pulls(s) {
+			built[s.Get("image").String()] = true
+		}
 	}
 	for _, r := range v.Of(rights.Image) {
-		image(r.Value, r.Place)
+		if !built[r.Value] {
+			out = append(out, namedImage{r.Value, r.Place})
+		}
 	}
 	for _, r := range v.Of(rights.Mounted) {
 		if r.Mount.Type == "image" {
-			image(r.Mount.Source, r.SourceAt)
+			out = append(out, namedImage{r.Mount.Source, r.SourceAt})
 		}
 	}
-	for _, s := range imagesOf(v, v.Build) {
-		image(s.name, s.at)
+	if n := rights.RunOptions.Stray(v.EngineOnly("runArgs")); n != nil { // docker run's image
+		out = append(out, namedImage{n.TextOr(""), v.AtValue(n, "", "").Place})
 	}
+	return out
+}
+
+// buildImages returns what the build of the container takes something from.
+func buildImages(v *rule.View) []namedImage {
+	out := imagesOf(v, v.Build, targetVaries(v))
 	for _, f := range frontends(v) {
-		image(f.image, f.at)
+		out = append(out, namedImage{f.image, f.at})
+	}
+	property := func(name string, n *jsonc.Node) { out = append(out, namedImage{name, v.AtValue(n, "", "").Place}) }
+	for _, r := range v.Of(rights.BuildArg) {
+		if r.Name == "BUILDKIT_SYNTAX" && r.Value == "" && r.Host != "" { // from the host, or from .env
+			value := "${" + r.Host + "}"
+			if v.Composed != nil {
+				if set, ok := v.Composed.Project.Variable(r.Host); ok {
+					value = set
+				}
+			}
+			out = append(out, namedImage{value, r.Place})
+		}
 	}
 	for _, n := range rights.Texts(v.Root.Member("build").Member("cacheFrom")) {
 		property(cacheSource(n.Text), n)
-	}
-	if n := rights.RunOptions.Stray(v.EngineOnly("runArgs")); n != nil { // docker run's image
-		property(n.TextOr(""), n)
 	}
 	for _, a := range v.BuildArgs {
 		switch a.Flag {
 		case "build-context":
 			_, source, _ := strings.Cut(a.Value, "=")
 			property(contextImage(source), a.Node)
-			if why, where := judgeRemote(v, source); why != "" {
-				out = append(out, v.AtValue(a.Node, fmt.Sprintf("the context %s: %s", source, why), where))
-			}
 		case "cache-from", "sbom", "attest":
 			property(cacheSource(a.Value), a.Node)
 			property(field(a.Value, "generator"), a.Node)
 		}
 	}
-	if models := composeModels(v); models != nil {
+	return out
+}
+
+// composeImages returns what the builds of services take something from, and models, which Compose fetches as it does images.
+func composeImages(v *rule.View) (out []namedImage) {
+	if v.Composed == nil {
+		return nil
+	}
+	if models := v.Composed.Project.Root.Get("models"); models != nil {
 		for _, m := range models.Members {
 			if n := m.Value.Get("model"); n != nil {
-				image(n.String(), rule.ComposePlace(n))
+				out = append(out, namedImage{n.String(), rule.ComposePlace(n)})
 			}
 		}
 	}
 	for _, s := range v.ComposeServices() {
-		for _, i := range serviceBuild(v, s) {
-			image(i.name, i.at)
+		if n := s.Get("provider").Get("options").Get("model"); n != nil { // of the runner of models
+			out = append(out, namedImage{n.String(), rule.ComposePlace(n)})
 		}
+		out = append(out, serviceBuild(v, s)...)
 	}
 	return out
 }
 
-// composeModels are what Compose fetches as it does images.
-func composeModels(v *rule.View) *compose.Node {
-	if v.Composed == nil {
-		return nil
-	}
-	return v.Composed.Project.Root.Get("models")
+// pulls reports whether a service takes its image from a registry although it has a build.
+func pulls(s *compose.Service) bool {
+	policy := s.Get("pull_policy").String()
+	return policy != "" && policy != "build" && policy != "never"
 }
 
 // namedImage is an image and where it is named.
@@ -93,57 +119,6 @@ type namedImage struct {
 	name string
 	at   rights.Place
 }
-
-// imagesOf returns what a Dockerfile starts from and takes files from.
-func imagesOf(v *rule.View, b *devcontainer.Build) (out []namedImage) {
-	if b == nil {
-		return nil
-	}
-	add := func(name string, start, end int) {
-		out = append(out, namedImage{name, rights.Place{Doc: b.File.Doc, Start: start, End: end}})
-	}
-	for _, s := range b.Needed {
-		if from, ok := s.From.Command.(*instructions.Stage); ok && s.Parent == nil {
-			start, end := s.From.Find(from.BaseName)
-			for _, name := range byPlatform(s.Image) {
-				if b.File.Target(name) == nil || name == s.Image {
-					add(name, start, end)
-				}
-			}
-		}
-	}
-	for _, s := range b.Sources() {
-		if !v.BuildContext(s.Image) {
-			add(s.Image, s.Start, s.End)
-		}
-	}
-	for _, i := range b.Instructions() {
-		if c, ok := i.Command.(*instructions.OnbuildCommand); ok { // what starts from this stage does it
-			for _, from := range takesFrom.FindAllStringSubmatch(i.Expand(c.Expression), -1) {
-				if name := strings.Trim(from[1], `"'`); b.File.Target(name) == nil && !v.BuildContext(name) {
-					add(name, i.Start, i.HeadEnd)
-				}
-			}
-		}
-	}
-	return out
-}
-
-// byPlatform returns what the name of an image is on each usual platform, where the builder's own variables in it say the platform.
-func byPlatform(name string) (out []string) {
-	for _, arch := range []string{"amd64", "arm64"} {
-		of := strings.NewReplacer("${TARGETARCH}", arch, "$TARGETARCH", arch, "${BUILDARCH}", arch, "$BUILDARCH", arch, "${TARGETOS}", "linux",
-			"$TARGETOS", "linux", "${BUILDOS}", "linux", "$BUILDOS", "linux").Replace(name)
-		if of == name {
-			return []string{name}
-		}
-		out = append(out, of)
-	}
-	return out
-}
-
-// takesFrom matches the image in the options of COPY and of RUN.
-var takesFrom = lazyregexp.New(`(?i)\bfrom=([^\s,]+)`)
 
 // serviceBuild returns the images that the build of a service takes something from, and the one that it may take in place of the build.
 func serviceBuild(v *rule.View, s *compose.Service) (out []namedImage) {
@@ -162,7 +137,7 @@ func serviceBuild(v *rule.View, s *compose.Service) (out []namedImage) {
 	for _, variable := range b.Get("additional_contexts").Variables() {
 		add(contextImage(variable.Value), variable.Node)
 	}
-	if image, pulls := s.Get("image"), s.Get("pull_policy").String(); b != nil && pulls != "" && pulls != "build" && pulls != "never" {
+	if image := s.Get("image"); b != nil && image != nil && pulls(s) {
 		add(image.String(), image)
 	}
 	options := dockerfile.Options{Args: map[string]string{}}
@@ -178,7 +153,7 @@ func serviceBuild(v *rule.View, s *compose.Service) (out []namedImage) {
 	}
 	_, _, target, _ := s.Build()
 	if n := b.Get("dockerfile_inline"); n != nil {
-		for _, i := range imagesOf(v, buildOf("", []byte(n.Text), target, options)) {
+		for _, i := range imagesOf(v, buildOf("", []byte(n.Text), target, options), b.Get("target").Varies()) {
 			add(i.name, n)
 		}
 		image, _, _ := dockerfile.Syntax([]byte(n.Text))
@@ -197,7 +172,7 @@ func serviceBuild(v *rule.View, s *compose.Service) (out []namedImage) {
 	if image, _, ok := dockerfile.Syntax(doc.Src); ok {
 		out = append(out, namedImage{image, rights.Place{Doc: doc}})
 	}
-	return append(out, imagesOf(v, buildOf(doc.File, doc.Src, target, options))...)
+	return append(out, imagesOf(v, buildOf(doc.File, doc.Src, target, options), b.Get("target").Varies())...)
 }
 
 // serviceDockerfile is the name of the Dockerfile that a service builds, relative to the configuration's folder; "" for none, and for one

@@ -89,7 +89,7 @@ func policyFeatures(v *rule.View) (out []rule.Finding) {
 		}
 	}
 	for _, n := range v.Org.Entries("features", "require") {
-		if !slices.ContainsFunc(have, func(r rights.Right) bool { return r.Value == "" && namesFeature(n.Text, r.Name) }) {
+		if !slices.ContainsFunc(have, func(r rights.Right) bool { return namesFeature(n.Text, r.Name) }) {
 			out = append(out, v.AtMissing(v.Root.Member("features"), fmt.Sprintf("the policy requires the Feature %s", n.Text),
 				v.Org.At(n)+" requires it"))
 		}
@@ -165,7 +165,9 @@ func policyCapabilities(v *rule.View) (out []rule.Finding) {
 		case r.Kind == rights.Privileged, name == "ALL" && r.Notation == rights.Feature:
 			what, name = "a privileged container has all capabilities", "ALL"
 		}
-		if why, where := v.Org.Judge("capabilities", func(e string) bool { return rights.CapabilityName(e) == name }); why != "" {
+		is := func(e string) bool { return rights.CapabilityName(e) == name }
+		why, where := v.Org.Compare("capabilities", is, func(e string) bool { return is(e) || rights.CapabilityName(e) == "ALL" })
+		if why != "" {
 			out = append(out, v.PolicyFinding(r, what+": "+why, where))
 			continue
 		}
@@ -197,7 +199,7 @@ func policyExtensions(v *rule.View) (out []rule.Finding) {
 	var own []string
 	for _, r := range v.Of(rights.Extension) {
 		another := strings.HasPrefix(r.Place.Pointer, "/customizations/") && !strings.HasPrefix(r.Place.Pointer, "/customizations/vscode/")
-		if r.Notation == rights.Property && !another {
+		if r.Notation != rights.Property || !another {
 			own = append(own, r.Value)
 		}
 		if strings.HasPrefix(r.Value, "-") {

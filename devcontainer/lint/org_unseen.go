@@ -54,6 +54,10 @@ func unseenOfCompose(v *rule.View) (out []rule.Finding) {
 				"it is not checked", s.Name), hintUnchecked))
 		}
 	}
+	for _, p := range v.Composed.Project.Chosen {
+		out = append(out, rule.Finding{Place: rights.Place{Doc: p.Doc, Start: p.Start, End: p.End},
+			Message: p.Message + ": what another one says is not checked", Hint: "write the name without a variable"})
+	}
 	for _, name := range []string{"COMPOSE_DISABLE_ENV_FILE", "COMPOSE_ENV_FILES"} {
 		if _, set := v.Composed.Project.Variable(name); set {
 			out = append(out, v.AtMissing(v.Root.Member("dockerComposeFile"), fmt.Sprintf(".env sets %s: Compose takes its variables from "+
@@ -67,13 +71,14 @@ func unseenOfCompose(v *rule.View) (out []rule.Finding) {
 // project's files; nil for another one.
 func unseenBuild(v *rule.View, s *compose.Service) *compose.Node {
 	b := s.Get("build")
-	context, file, _, builds := s.Build()
-	if !builds || b.Get("dockerfile_inline") != nil || serviceDockerfile(v, s) != "" || remoteSource.MatchString(context) {
+	context, _, _, builds := s.Build()
+	if why, _ := v.Org.Unclear("registries", ""); why == "" || !builds || b.Get("dockerfile_inline") != nil {
 		return nil
 	}
-	why, _ := v.Org.Unclear("registries", "")
-	varies := strings.Contains(context+file, "$")
-	if why == "" || varies && v.Org.Entries("registries", "allow") == nil { // what is forbidden is looked for where it is not set
+	if b.Varies() || b.Get("context").Varies() || b.Get("dockerfile").Varies() {
+		return b
+	}
+	if serviceDockerfile(v, s) != "" || remoteSource.MatchString(context) {
 		return nil
 	}
 	return b
@@ -141,6 +146,14 @@ func isPlain(s string) bool {
 		!strings.Contains(ofTheCLI.ReplaceAllString(s, ""), "$")
 }
 
+// harmlessTrigger matches instructions of ONBUILD that take nothing from images and set nothing.
+var harmlessTrigger = lazyregexp.New(`(?i)^\s*(?:RUN\s+[^-\s]|CMD|ENTRYPOINT|WORKDIR|EXPOSE|STOPSIGNAL|(?:COPY|ADD)\s+[^-\s])`)
+
+// variesAsMetadata reports whether a label may be the one with metadata, and a variable decides that or what it says.
+func variesAsMetadata(kv instructions.KeyValuePair) bool {
+	return strings.Contains(kv.Key, "$") || strings.Trim(kv.Key, `"'`) == rights.MetadataLabel && strings.Contains(kv.Value, "$")
+}
+
 // unseenOfDockerfile reports lines that other builders than BuildKit, or the Dockerfile that the reference CLI makes, read otherwise.
 func unseenOfDockerfile(v *rule.View) (out []rule.Finding) {
 	if v.Build == nil {
@@ -150,9 +163,19 @@ func unseenOfDockerfile(v *rule.View) (out []rule.Finding) {
 		out = append(out, v.AtDockerfile(0, 0, "the reference CLI writes lines above this file, so that # escape is a comment: "+
 			"what the lines then say is not checked", "leave # escape out"))
 	}
+	stages := v.Build.File.Stages
+	for _, s := range stages[:max(0, len(stages)-1)] { // which others may start from
+		for _, i := range s.Instructions {
+			if c, ok := i.Command.(*instructions.OnbuildCommand); ok && !harmlessTrigger.MatchString(c.Expression) {
+				out = append(out, v.AtDockerfile(i.Start, i.HeadEnd, "what ONBUILD does in a later stage is not checked",
+					"write the instruction where it counts"))
+			}
+		}
+	}
 	for _, i := range v.Build.Instructions() {
-		if c, ok := i.Command.(*instructions.OnbuildCommand); ok && strings.HasPrefix(strings.ToUpper(strings.TrimSpace(c.Expression)), "LABEL") {
-			out = append(out, v.AtDockerfile(i.Start, i.HeadEnd, "a label that ONBUILD gives is not checked", "write LABEL where it counts"))
+		if c, ok := i.Command.(*instructions.LabelCommand); ok && slices.ContainsFunc(c.Labels, variesAsMetadata) {
+			out = append(out, v.AtDockerfile(i.Start, i.HeadEnd, "a label with metadata depends on a variable, and is not checked",
+				"write it without variables"))
 		}
 		for _, d := range i.Documents {
 			word, _, _ := strings.Cut(strings.ToLower(d.Name), " ")

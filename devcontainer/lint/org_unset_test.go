@@ -114,7 +114,7 @@ func TestAttackVariablesInCompose(t *testing.T) {
 		"volumes: ['v:/x']}}\nvolumes: {v: {driver_opts: {type: overlay, o: 'lowerdir=/a', device: overlay}": "SBX415",
 		"volumes: ['v:/x']}}\nvolumes: {v: {driver_opts: {type: none, o: bind, device: '/e${X}tc'}":          "SBX415",
 		"secrets: [k]}}\nsecrets: {k: {file: '/e${X}tc/shadow'":                                              "SBX415",
-		"build: {context: ., dockerfile: 'Ev${X}il'}":                                                        "SBX606",
+		"build: {context: ., dockerfile: 'Ev${X}il'}":                                                        "SBX109 SBX606",
 		"build: {context: ., additional_contexts: {b: '${X}docker-image://evil.io/x'}}":                      "SBX606",
 	} {
 		policyCase{composed, want, devcontainer.Memory{".devcontainer/c.yml": "services: {s: {image: a, " + rest + "}}\n",
@@ -165,8 +165,8 @@ func TestAttackOtherBuilders(t *testing.T) {
 	for rest, want := range map[string]string{
 		"RUN true <<\"ENV A=1\"\nCOPY --from=evil.io/x /a /b\nENV A=1\n": "SBX109",
 		"RUN cat <<EOF\nCOPY --from=evil.io/x /a /b\nEOF\n":              "",
-		"ONBUILD COPY --from=evil.io/x /a /b\nFROM a\n":                  "SBX606", "ONBUILD COPY --from=a /a /b\nFROM a\n": "",
-		"LABEL devcontainer${N:-.metadata}='{\"privileged\": true}'\n": "SBX414 SBX416",
+		"ONBUILD COPY --from=evil.io/x /a /b\nFROM a\n":                  "SBX109 SBX606",
+		"LABEL devcontainer${N:-.metadata}='{\"privileged\": true}'\n":   "SBX109 SBX414 SBX416",
 	} {
 		policyCase{`{"build": {"dockerfile": "Dockerfile"}}`, want, devcontainer.Memory{".devcontainer/Dockerfile": "FROM b AS a\n" + rest}}.
 			check(t, allForbidden)

@@ -32,6 +32,15 @@ func composeRemote(v *rule.View) (out []rule.Finding) {
 
 // remoteRegistries compares their hosts and paths with the policy's registries.
 func remoteRegistries(v *rule.View) (out []rule.Finding) {
+	for _, a := range v.BuildArgs {
+		_, source, context := strings.Cut(a.Value, "=")
+		if a.Flag != "build-context" || !context {
+			continue
+		}
+		if why, where := judgeRemote(v, source); why != "" {
+			out = append(out, v.AtValue(a.Node, fmt.Sprintf("the context %s: %s", source, why), where))
+		}
+	}
 	eachRemote(v, func(n *compose.Node, what string) {
 		if why, where := judgeRemote(v, n.String()); why != "" {
 			out = append(out, rule.AtCompose(n, fmt.Sprintf("%s from %s: %s", what, n.String(), why), where))
@@ -70,14 +79,9 @@ func eachRemote(v *rule.View, visit func(n *compose.Node, what string)) {
 			visit(n, what)
 		}
 	}
-	if include := v.Composed.Project.Root.Get("include"); include != nil {
-		for _, item := range include.Items {
-			if item.Kind == compose.Map {
-				item = item.Get("path")
-			}
-			for _, n := range item.Scalars() {
-				judge(n, "a Compose file, which decides what is mounted and run,")
-			}
+	for _, u := range v.Composed.Project.Unread {
+		if u.Cause == compose.Remote {
+			visit(&compose.Node{Text: u.Text, Doc: u.Doc, Start: u.Start, End: u.End}, "a Compose file, which decides what is mounted and run,")
 		}
 	}
 	for _, s := range v.Composed.Project.Services() {

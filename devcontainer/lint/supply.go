@@ -89,6 +89,8 @@ func floatingFeatures(v *rule.View) (out []rule.Finding) {
 
 // oldFeatureNames reports Features that are named in the old way, or come over
 // plain http.
+const left = "ghcr.io/devcontainers-contrib/"
+
 func oldFeatureNames(v *rule.View) (out []rule.Finding) {
 	for _, m := range namedFeatures(v) {
 		switch source := rights.SourceOf(m.Name); {
@@ -98,6 +100,9 @@ func oldFeatureNames(v *rule.View) (out []rule.Finding) {
 				"write it as REGISTRY/NAMESPACE/ID:VERSION, such as ghcr.io/devcontainers/features/go:1.3.2"))
 		case source == rights.TarballFeature && strings.HasPrefix(m.Name, "http://"):
 			out = append(out, v.AtName(m, "the Feature is fetched over plain http", "use https, or a registry"))
+		case strings.HasPrefix(strings.ToLower(m.Name), left): // devcontainers/cli#1044
+			out = append(out, v.AtName(m, "devcontainers-contrib is a name that its owners have left; the reference CLI goes to devcontainers-extra",
+				"write ghcr.io/devcontainers-extra/"+m.Name[len(left):]))
 		}
 	}
 	return out

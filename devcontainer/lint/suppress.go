@@ -104,6 +104,7 @@ func (c *pass) suppress() {
 					c.report(form, at(fmt.Sprintf("there is no rule %s", id), "sbx-devc rules lists them"))
 				case c.holds(id):
 					c.report(form, at(fmt.Sprintf("no comment silences %s: the organisation's policy keeps it on", id), "remove the comment"))
+				case !s.used[id] && s.doc == c.Config && len(c.Syntax) > 0: // nothing more was looked for
 				case !s.used[id]:
 					f := at(fmt.Sprintf("there is no finding of %s here", id), "remove the comment")
 					if s.doc == c.Config && len(s.used) == 0 {

@@ -91,7 +91,7 @@ func unknownVariables(v *rule.View) (out []rule.Finding) {
 		case dotted && slices.Contains([]string{"localEnv", "containerEnv"}, env):
 			hint = fmt.Sprintf("did you mean ${%s:%s}?", env, of)
 		case best != "":
-			hint = fmt.Sprintf("did you mean ${%s}?", best)
+			hint = fmt.Sprintf("did you mean ${%s}?", strings.Join(append([]string{best}, u.parts[1:]...), ":"))
 		case environmentName.MatchString(name) && !u.command:
 			hint = fmt.Sprintf("the text stays as it is; write ${localEnv:%s} for the host's value", name)
 			if !u.early {

@@ -133,6 +133,9 @@ func (s *server) completion(p place) (any, *replyError) {
 	}
 	object := where.path[:len(where.path)-1]
 	for _, name := range accepts(object).Names {
+		if name == "additionalProperties" { // accepted for a slip of the official schema
+			continue
+		}
 		if slices.Contains(where.names, name) {
 			continue
 		}

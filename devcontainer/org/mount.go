@@ -15,8 +15,8 @@ var (
 	aHome = regexp.MustCompile(`(?i)^(?:/(?:var/)?home/[^/.][^/]*|(?:/mnt/[a-z]|/[a-z]|[a-z]:)?/Users/[^/.][^/]*|/root)(/|$)`)
 	// homes are folders that hold home folders.
 	homes = regexp.MustCompile(`(?i)^/(?:home|var/home|Users|root)?$`)
-	// seenAs matches folders through which the host's own are seen: of macOS and Docker Desktop.
-	seenAs = regexp.MustCompile(`(?i)^(?:/System/Volumes/Data|/host_mnt|/private)(/.*|$)`)
+	// seenAs matches folders through which the host's own are seen: of macOS, Windows and Docker Desktop.
+	seenAs = regexp.MustCompile(`(?i)^(?:/System/Volumes/Data|/host_mnt|/private|(?:/run/desktop)?/mnt/host|/wsl\.localhost/[^/]+)(/.*|$)`)
 	// anywhere matches names of the kernel that lead to other folders.
 	anywhere = regexp.MustCompile(`^/(?:proc/[^/]+/(?:task/[^/]+/)?(?:root|cwd|fd)|dev/fd)(?:/|$)`)
 	// toVariable matches up to the last variable of a source.
@@ -80,7 +80,7 @@ func (o *Policy) Mount(source, climb string) (why, where string) {
 				slices.ContainsFunc(entries, func(entry string) bool { return PathMatch(entry, name) || holds(name, entry) })
 		})
 	}
-	return o.judge("mounts", forbids, func(e string) bool {
+	return o.Compare("mounts", forbids, func(e string) bool {
 		if e == ".." {
 			return climb == ".."
 		}

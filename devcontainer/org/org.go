@@ -60,6 +60,9 @@ func (o *Policy) unknown() (findings []diag.Finding) {
 		{"features", func(entry string) (string, string) { return idlePlace(entry, true) }},
 		{"extensions", idleExtension}, {"mounts", idleFolder},
 		{"properties", func(name string) (string, string) {
+			if first, _, below := strings.Cut(name, "."); below && schema.IsProperty(first) {
+				return fmt.Sprintf("%q matches nothing: a policy knows properties at the top level alone", name), fmt.Sprintf("write %q", first)
+			}
 			return missing(name, "property", schema.IsProperty(name), schema.Known(name))
 		}},
 		{"capabilities", func(name string) (string, string) {
@@ -101,13 +104,27 @@ func idlePlace(entry string, feature bool) (message, hint string) {
 		bare = rest
 	}
 	parts := slices.DeleteFunc(strings.Split(bare, "/"), func(part string) bool { return part == "" })
-	if last := len(parts) - 1; last > 0 || last == 0 && feature {
+	if len(parts) == 0 {
+		return "an entry is empty", "name a registry or a Feature, or leave it out"
+	}
+	if last := len(parts) - 1; last > 0 || feature || strings.Contains(parts[0], "@") {
 		parts[last], _, _ = rights.SplitImage(parts[last])
 	}
-	if bare = strings.Join(parts, "/"); bare == strings.Trim(entry, "/") && bare != "" {
+	if bare = strings.Join(parts, "/"); bare != strings.Trim(entry, "/") {
+		return fmt.Sprintf("%q matches nothing: an entry has neither scheme, version nor blanks", entry), fmt.Sprintf("write %q", bare)
+	}
+	switch host := parts[0]; {
+	case feature, strings.ContainsAny(host, ".:*"), host == "localhost":
+		if oneHost(host) == "hub.docker.com" {
+			return fmt.Sprintf("%q matches nothing: images of Docker Hub come from docker.io", entry), `write "docker.io/…"`
+		}
 		return "", ""
 	}
-	return fmt.Sprintf("%q matches nothing: an entry has neither scheme, version nor blanks", entry), fmt.Sprintf("write %q", bare)
+	if len(parts) == 1 {
+		return fmt.Sprintf("%q matches nothing: an entry begins with a host", entry), fmt.Sprintf("write \"docker.io/%s\" for a "+
+			"namespace of Docker Hub, \"docker.io/library/%s\" for an image of its own", bare, bare)
+	}
+	return fmt.Sprintf("%q matches nothing: an entry begins with a host", entry), fmt.Sprintf("write \"docker.io/%s\" for Docker Hub's", bare)
 }
 
 var extension = regexp.MustCompile(`^[^.\s/@-][^.\s/@]*\.[^\s/@]+$`)
@@ -133,14 +150,14 @@ func idleFolder(entry string) (message, hint string) {
 	switch {
 	case entry == "..":
 		return "", ""
-	case absolute && !strings.Contains(entry, "$") && strings.TrimSpace(entry) == entry:
+	case absolute && !strings.ContainsAny(entry, "$,:") && strings.TrimSpace(entry) == entry:
 		return "", ""
 	case homeVariable.MatchString(entry):
 		hint = fmt.Sprintf("write %q", homeVariable.ReplaceAllString(entry, "~"))
 	default:
-		hint = "begin with / or ~/; variables and blanks around it do not belong there"
+		hint = "an entry is a folder of the host, without target, options, variables and blanks around it"
 	}
-	return fmt.Sprintf("%q matches nothing: it is neither /PATH nor ~/PATH", entry), hint
+	return fmt.Sprintf("%q matches nothing: it is neither /PATH nor ~/PATH nor \"..\"", entry), hint
 }
 
 // capabilities are those of Linux (capabilities(7)), and the word for all of them.
@@ -165,11 +182,28 @@ func Read(file string) (*Policy, error) {
 // Load is Read for a text that is at hand. file is only quoted.
 func Load(file string, src []byte) (*Policy, error) {
 	policy, findings := Parse(file, src)
-	if err := diag.FirstError(findings); err != nil {
+	if err := allErrors(findings); err != nil {
 		return nil, diag.OrHint(fmt.Errorf("the policy is not valid: %w", err),
 			"'sbx-devc validate --help' names the page with the form of a policy")
 	}
 	return policy, nil
+}
+
+// allErrors is the first error with the lines of the others; nil when there is none.
+func allErrors(findings []diag.Finding) error {
+	err, more := diag.FirstError(findings), ""
+	for i, f := range slices.DeleteFunc(slices.Clone(findings), func(f diag.Finding) bool { return f.Severity != diag.SeverityError }) {
+		if i > 0 {
+			more += fmt.Sprintf("\n  %s:%d:%d: %s", f.File, f.Line, f.Column, f.Message)
+			if f.Hint != "" {
+				more += ": " + f.Hint
+			}
+		}
+	}
+	if more == "" {
+		return err
+	}
+	return fmt.Errorf("%w%s", err, more)
 }
 
 // Entries returns one of the policy's lists; none when there is no policy.
@@ -201,16 +235,17 @@ func (o *Policy) At(n *jsonc.Node) string {
 	return fmt.Sprintf("%s:%d:%d", o.doc.File, line, column)
 }
 
-// Judge says whether something may be there: "" or why not, and which place of
-// the policy says so.
-func (o *Policy) Judge(part string, match func(entry string) bool) (why, where string) {
-	return o.judge(part, match, match)
-}
-
 // forbidden begins why something may not be there that an entry names.
 const forbidden = "the policy forbids "
 
-func (o *Policy) judge(part string, forbids, allows func(entry string) bool) (why, where string) {
+// Judge says whether something may be there: "" or why not, and which place of
+// the policy says so.
+func (o *Policy) Judge(part string, match func(entry string) bool) (why, where string) {
+	return o.Compare(part, match, match)
+}
+
+// Compare is Judge where the list of what is allowed takes names otherwise than that of what is forbidden.
+func (o *Policy) Compare(part string, forbids, allows func(entry string) bool) (why, where string) {
 	for _, n := range o.Entries(part, "forbid") {
 		if forbids(n.Text) {
 			return forbidden + n.Text, o.At(n) + " forbids it"

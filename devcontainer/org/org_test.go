@@ -2,6 +2,7 @@ package org_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/org/claude-sandbox/devcontainer/org"
@@ -48,6 +49,7 @@ func TestRegistryMatch(t *testing.T) {
 
 // An entry that names nothing is an error with what was probably meant: it would forbid nothing.
 func TestParseNamesWhatDoesNotExist(t *testing.T) {
+	const idle = `an entry is a folder of the host, without target, options, variables and blanks around it`
 	for text, want := range map[string]string{
 		`{"properties": {"forbid": ["privilegd"]}}`:                `p:1:28 there is no property "privilegd": did you mean "privileged"?`,
 		`{"properties": {"forbid": ["init"], "require": ["nme"]}}`: `p:1:49 there is no property "nme": did you mean "name"?`,
@@ -57,9 +59,20 @@ func TestParseNamesWhatDoesNotExist(t *testing.T) {
 			"customizations", "initializeCommand", "build", "features", "secrets", "hostRequirements", "appPort"]}}`: "",
 		`{"registries": {"allow": ["https://ghcr.io/acme"]}}`: `p:1:27 "https://ghcr.io/acme" matches nothing: an entry has neither scheme, ` +
 			`version nor blanks: write "ghcr.io/acme"`,
-		`{"registries": {"allow": ["ghcr.io/acme/", "localhost:5000", "*.io", "ghcr.io/*/x", "r.io:5000/a", "evil"]}}`: "",
+		`{"registries": {"allow": ["ghcr.io/acme/", "localhost:5000", "*.io", "ghcr.io/*/x", "r.io:5000/a", "localhost"]}}`: "",
 		`{"registries": {"allow": ["ghcr.io//a/b:1"]}}`: `p:1:27 "ghcr.io//a/b:1" matches nothing: an entry has neither scheme, ` +
 			`version nor blanks: write "ghcr.io/a/b"`,
+		`{"registries": {"allow": ["python"]}}`: `p:1:27 "python" matches nothing: an entry begins with a host: ` +
+			`write "docker.io/python" for a namespace of Docker Hub, "docker.io/library/python" for an image of its own`,
+		`{"registries": {"allow": ["library/python"]}}`: `p:1:27 "library/python" matches nothing: an entry begins with a host: ` +
+			`write "docker.io/library/python" for Docker Hub's`,
+		`{"registries": {"allow": ["hub.docker.com"]}}`: `p:1:27 "hub.docker.com" matches nothing: images of Docker Hub come from ` +
+			`docker.io: write "docker.io/…"`,
+		`{"registries": {"allow": [""]}}`: `p:1:27 an entry is empty: name a registry or a Feature, or leave it out`,
+		`{"mounts": {"forbid": ["/run/docker.sock:/run/docker.sock"]}}`: `p:1:24 "/run/docker.sock:/run/docker.sock" matches nothing: it is ` +
+			`neither /PATH nor ~/PATH nor "..": ` + idle,
+		`{"properties": {"forbid": ["build.args"]}}`: `p:1:28 "build.args" matches nothing: a policy knows properties at the top level ` +
+			`alone: write "build"`,
 		`{"features": {"forbid": ["docker-in-docker:2"]}}`: `p:1:26 "docker-in-docker:2" matches nothing: an entry has neither scheme, ` +
 			`version nor blanks: write "docker-in-docker"`,
 		`{"features": {"forbid": ["docker-*", "./f", "ghcr.io/acme/*", "devcontainers/features/go"]}}`: "",
@@ -70,11 +83,11 @@ func TestParseNamesWhatDoesNotExist(t *testing.T) {
 		`{"extensions": {"forbid": ["*", "*.*", "evil.*", "ms-python.python", "a.b.c"]}}`: "",
 		`{"extensions": {"forbid": ["a.[b"]}}`: `p:1:28 "a.[b" matches nothing: a bracket is open: ` +
 			`* is the sign that stands for any`,
-		`{"mounts": {"forbid": ["${localEnv:HOME}/.ssh"]}}`: `p:1:24 "${localEnv:HOME}/.ssh" matches nothing: it is neither /PATH nor ~/PATH: ` +
-			`write "~/.ssh"`,
-		`{"mounts": {"forbid": ["etc"]}}`: `p:1:24 "etc" matches nothing: it is neither /PATH nor ~/PATH: ` +
-			`begin with / or ~/; variables and blanks around it do not belong there`,
-		`{"mounts": {"forbid": ["/", "~", "/etc/", "~/.ssh/*"]}}`: "",
+		`{"mounts": {"forbid": ["${localEnv:HOME}/.ssh"]}}`: `p:1:24 "${localEnv:HOME}/.ssh" matches nothing: it is neither /PATH ` +
+			`nor ~/PATH nor "..": write "~/.ssh"`,
+		`{"mounts": {"forbid": ["etc"]}}`: `p:1:24 "etc" matches nothing: it is neither /PATH nor ~/PATH nor "..": ` +
+			idle,
+		`{"mounts": {"forbid": ["/", "~", "/etc/", "~/.ssh/*", ".."]}}`: "",
 	} {
 		policy, findings := org.Parse("p", []byte(text))
 		got := ""
@@ -93,5 +106,13 @@ func TestParseRefuses(t *testing.T) {
 		if policy, findings := org.Parse("p", []byte(text)); policy != nil || len(findings) != 1 {
 			t.Errorf("%s: %v", text, findings)
 		}
+	}
+}
+
+// Every mistake of a policy is said in one run.
+func TestLoadNamesAllMistakes(t *testing.T) {
+	_, err := org.Load("p", []byte("{\"mounts\": {\"forbid\": [\"etc\",\n\"x\"]}}"))
+	if err == nil || !strings.Contains(err.Error(), `p:1:24: "etc"`) || !strings.Contains(err.Error(), "\n  p:2:1: \"x\"") {
+		t.Error(err)
 	}
 }

@@ -58,20 +58,34 @@ func hostDevice(device string) bool {
 // it is a bind mount by another name. A relative one starts where the engine runs, mostly in "/".
 func (m Mount) by(device, o string) Mount {
 	options := strings.Split(o, ",")
+	bind := slices.Contains(options, "bind") || slices.Contains(options, "rbind")
 	m.Overlay = strings.Contains(o, "dir=") // folders of the host
 	switch {
-	case device == "":
+	case device == "", strings.HasPrefix(device, "//") && !bind: // a share of the network
 	case hostDevice(device):
 		m.Type, m.Source = "bind", device
-	case slices.Contains(options, "bind"), slices.Contains(options, "rbind"), strings.Contains(device, "/") && !strings.Contains(device, ":"):
+	case bind, strings.Contains(device, "/") && !strings.Contains(device, ":"):
 		m.Type, m.Source = "bind", path.Join("/", device)
 	}
 	return m
 }
 
-// inCompose is a mount of devcontainer.json's as the reference CLI 0.89 (convertMountToVolume) writes it into a Compose file:
-// SOURCE:TARGET, whatever its type.
-func (m Mount) inCompose() Mount {
+// inCompose is a mount of devcontainer.json's as the reference CLI 0.89 (parseMount, convertMountToVolume) writes it into a Compose file:
+// SOURCE:TARGET, whatever its type. The CLI reads a text at its commas, and takes what stands between the first two equals signs of a part.
+func inCompose(n *jsonc.Node) Mount {
+	m, _ := MountOf(n)
+	if text, ok := n.Str(); ok {
+		m = Mount{}
+		for field := range strings.SplitSeq(text, ",") {
+			words := append(strings.Split(field, "="), "")
+			switch words[0] {
+			case "source", "src":
+				m.Source = words[1]
+			case "target", "destination", "dst":
+				m.Target = words[1]
+			}
+		}
+	}
 	if m.Source == "" {
 		return Mount{Type: "volume", Target: m.Target}
 	}

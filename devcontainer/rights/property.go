@@ -38,7 +38,7 @@ func (l *lister) metadata(doc *jsonc.Document, root *jsonc.Node, what Right) {
 		for _, n := range list.Elements {
 			if m, ok := MountOf(n); ok {
 				if l.ByCompose {
-					m = l.named(m.inCompose())
+					m = l.named(inCompose(n))
 				}
 				r := right("mounts", n, Mounted, "", n.TextOr(""))
 				r.Mount = m

@@ -67,14 +67,13 @@ func (b *Baseline) take(s *Selection, f diag.Finding) bool {
 	return true
 }
 
-// Gone is how many known findings were not there in the files that were checked, of which
-// checked tells by their names from the baseline's folder.
-func (b *Baseline) Gone(checked func(file string) bool) (n int) {
+// Gone is how many known findings were not there that were looked for, which checked tells.
+func (b *Baseline) Gone(checked func(Known) bool) (n int) {
 	if b == nil {
 		return 0
 	}
 	for k, left := range b.left {
-		if checked(k.File) {
+		if checked(k) {
 			n += left
 		}
 	}

@@ -141,7 +141,8 @@ func (k *Check) Baselines(folders ...string) (all []NewBaseline) {
 			if _, err := os.Stat(full); err != nil {
 				return false
 			}
-			return !c.run.asks(known.Rule) || !checked[full] && !slices.ContainsFunc(folders, func(dir string) bool { return within(dir, full) })
+			ofOthers := !c.run.asks(known.Rule) || c.run.Holds(known.Rule)
+			return ofOthers || !checked[full] && !slices.ContainsFunc(folders, func(dir string) bool { return within(dir, full) })
 		})
 		found := k.recorded[c]
 		all = append(all, NewBaseline{c.BaselineFile(), c.NewBaseline(found, kept), len(found), sum(kept)})
@@ -175,9 +176,9 @@ func (k *Check) checked() map[string]bool {
 func (k *Check) Gone(each func(baseline string, findings int)) {
 	checked := k.checked()
 	for _, c := range k.Choices.All() {
-		gone := c.Known.Gone(func(file string) bool {
-			full, err := filepath.Abs(filepath.Join(c.Root, filepath.FromSlash(file)))
-			return err == nil && checked[full]
+		gone := c.Known.Gone(func(known Known) bool {
+			full, err := filepath.Abs(filepath.Join(c.Root, filepath.FromSlash(known.File)))
+			return err == nil && checked[full] && c.run.asks(known.Rule) && !c.run.Holds(known.Rule) // which a policy shows all the same
 		})
 		if gone > 0 {
 			each(c.Known.File, gone)

@@ -155,7 +155,8 @@ func TestBaseline(t *testing.T) {
 			t.Errorf("%d: shown %v", i, shown)
 		}
 	}
-	if known.Gone(func(string) bool { return true }) != 1 || known.Gone(func(string) bool { return false }) != 0 || run.Known != 2 {
+	all, none := func(selection.Known) bool { return true }, func(selection.Known) bool { return false }
+	if known.Gone(all) != 1 || known.Gone(none) != 0 || run.Known != 2 {
 		t.Error(known, run)
 	}
 	for _, bad := range []string{``, `[]`, `{"schemaVersion": 2}`} {

@@ -63,7 +63,13 @@ func emptyWord(cmd *cobra.Command, args []string) int {
 // Exclusive makes it wrong usage to give more than one of the flags.
 func Exclusive(cmd *cobra.Command, flags ...string) {
 	cmd.MarkFlagsMutuallyExclusive(flags...) // for completion
-	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+	before := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if before != nil {
+			if err := before(cmd, args); err != nil {
+				return err
+			}
+		}
 		var given []string
 		for _, name := range flags {
 			if cmd.Flags().Changed(name) {
