@@ -428,11 +428,9 @@ func Misnamed(image string) string {
 	return ""
 }
 
-// published are the images that Microsoft publishes for dev containers (devcontainers/images, November 2026), also older ones.
-var published = strings.Fields("anaconda anaconda-postgres base cpp cpp-mariadb dotnet dotnet-mssql dotnet-postgres go go-postgres java java-8 " +
-	"java-postgres javascript-node javascript-node-mongo javascript-node-postgres jekyll miniconda miniconda- " +
-	"postgres php php-mariadb python python-postgres ruby ruby-rails-postgres rust rust-postgres typescript-node " +
-	"universal")
+// published are the images that Microsoft publishes for dev containers (devcontainers/images, November 2026), with older ones.
+var published = strings.Fields("anaconda base cpp dotnet go java java-8 javascript-node javascript-node-mongo javascript-node-postgres jekyll " +
+	"miniconda php python ruby rust typescript-node typescript-node-mongo typescript-node-postgres universal")
 
 // forDevContainers are Microsoft's images. Their Alpine is one variant of base. The repository that was read does not make
 // the older ones.
