@@ -429,8 +429,8 @@ func Misnamed(image string) string {
 }
 
 // published are the images that Microsoft publishes for dev containers (devcontainers/images, November 2026), with older ones.
-var published = strings.Fields("anaconda base cpp dotnet go java java-8 javascript-node javascript-node-mongo javascript-node-postgres jekyll " +
-	"miniconda php python ruby rust typescript-node typescript-node-mongo typescript-node-postgres universal")
+var published = strings.Fields("anaconda base cpp dotnet go java java-8 javascript-node javascript-node-mongo javascript-node-postgres " +
+	"jekyll miniconda php python ruby rust typescript-node typescript-node-mongo typescript-node-postgres universal")
 
 // forDevContainers are Microsoft's images. Their Alpine is one variant of base. The repository that was read does not make
 // the older ones.
